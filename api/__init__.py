@@ -1,0 +1,1 @@
+"""Serves the model over HTTP: read, call, answer."""

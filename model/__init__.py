@@ -1,0 +1,1 @@
+"""The path of a photo: bytes -> image -> detect -> align -> embed -> compare -> decision."""

@@ -1,0 +1,60 @@
+"""Turns, scales and shifts a face so that its landmarks lie on the bundle's template."""
+
+from collections.abc import Sequence
+from math import floor
+
+import numpy as np
+from PIL import Image
+
+from model.errors import UnreadableImage
+from model.faces import Pixels, Point
+
+
+def fit_similarity(source: Sequence[Point], target: Sequence[Point]) -> tuple[complex, complex]:
+    """The turn-and-scale `a` and the shift `b` with a z + b closest to the target (least squares).
+
+    A point is a complex number x + iy: multiplying by a complex number is just what a similarity
+    transform without reflection does, so the fit is a regression with one complex slope.
+    """
+    z = np.array([complex(*point) for point in source])
+    w = np.array([complex(*point) for point in target])
+    spread = z - z.mean()
+    a = np.vdot(spread, w - w.mean()) / np.vdot(spread, spread).real
+    return complex(a), complex(w.mean() - a * z.mean())
+
+
+def align_face(
+    image: Image.Image, landmarks: Sequence[Point], template: Sequence[Point], size: tuple[int, int]
+) -> Pixels:
+    """The crop of `size` (width, height) in which the landmarks lie on the template."""
+    if len(set(landmarks)) < 2:
+        raise UnreadableImage("The landmarks of a face coincide.")
+    a, b = fit_similarity(landmarks, template)
+    image, a, b = shrink_around_crop(image, a, b, size)
+    # Pillow asks for the way back, crop to image, and puts the centre of a pixel at (0.5, 0.5).
+    back = 1 / a
+    half = complex(0.5, 0.5)
+    shift = -b * back + half - half * back
+    coefficients = (back.real, -back.imag, shift.real, back.imag, back.real, shift.imag)
+    crop = image.transform(size, Image.Transform.AFFINE, coefficients, Image.Resampling.BILINEAR)
+    return np.asarray(crop)  # (height, width, 3)
+
+
+def shrink_around_crop(
+    image: Image.Image, a: complex, b: complex, size: tuple[int, int]
+) -> tuple[Image.Image, complex, complex]:
+    """Average pixels of a large face first: bilinear sampling alone would skip most of them."""
+    factor = floor(1 / abs(a))
+    if factor < 2:
+        return image, a, b
+    corners = [(complex(x, y) - b) / a for x in (0, size[0]) for y in (0, size[1])]
+    left = max(0, floor(min(corner.real for corner in corners)))
+    top = max(0, floor(min(corner.imag for corner in corners)))
+    right = min(image.width, floor(max(corner.real for corner in corners)) + 1)
+    bottom = min(image.height, floor(max(corner.imag for corner in corners)) + 1)
+    if right - left < factor or bottom - top < factor:
+        return image, a, b
+    small = image.reduce(factor, box=(left, top, right, bottom))
+    # A small pixel k stands for the pixels whose centre is left + k * factor + (factor - 1) / 2.
+    origin = complex(left + (factor - 1) / 2, top + (factor - 1) / 2)
+    return small, a * factor, a * origin + b

@@ -1,0 +1,83 @@
+"""Many callers, few workers: a bounded queue that says no instead of growing."""
+
+import asyncio
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from model.errors import Overloaded
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+SMOOTHING = 0.1  # weight of the newest job in the running mean of seconds per job
+
+
+class Workers:
+    """As many threads as there are cores, and a queue of so many jobs before them."""
+
+    def __init__(self, threads: int, queue: int) -> None:
+        self.threads = threads
+        self.places = threads + queue
+        self._taken = 0
+        self._seconds_per_job = 0.05
+        self._lock = threading.Lock()
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="sameface")
+
+    @property
+    def taken(self) -> int:
+        """Jobs that wait or run."""
+        return self._taken
+
+    def check_room(self) -> None:
+        """Refuse now what would be refused after its upload."""
+        if self._taken >= self.places:
+            raise self._overloaded()
+
+    async def run_all(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """Do the work on every item, or on none if there is no room for all of them.
+
+        A caller that is cancelled, or one of whose items fails, gives back the places of the jobs that have
+        not begun.
+        """
+        self._take_places(len(items))
+        futures = [self._executor.submit(self._timed, work, item) for item in items]
+        for future in futures:
+            future.add_done_callback(self._give_back)
+        try:
+            return list(await asyncio.gather(*(asyncio.wrap_future(future) for future in futures)))
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def close(self) -> None:
+        """Wait for what runs, drop what waits."""
+        self._executor.shutdown(cancel_futures=True)
+
+    def _take_places(self, count: int) -> None:
+        with self._lock:
+            if self._taken + count > self.places:
+                raise self._overloaded()
+            self._taken += count
+
+    def _give_back(self, _: "Future[Result]") -> None:
+        with self._lock:
+            self._taken -= 1
+
+    def _timed(self, work: Callable[[Item], Result], item: Item) -> Result:
+        start = time.perf_counter()
+        try:
+            return work(item)
+        finally:
+            self._seconds_per_job += SMOOTHING * (time.perf_counter() - start - self._seconds_per_job)
+
+    def _overloaded(self) -> Overloaded:
+        seconds = math.ceil(self._taken * self._seconds_per_job / self.threads)
+        return Overloaded(
+            f"{self._taken} photos are waiting or in work and {self.places} is the limit; try again later.",
+            limit=self.places,
+            retry_after_seconds=max(1, seconds),
+        )

@@ -1,0 +1,186 @@
+"""A bundle: an ONNX file in a folder beside the contract that says how to use it."""
+
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from model.errors import BundleRefused
+from model.faces import Floats, Pixels, Point
+
+MANIFEST = "bundle.json"
+KINDS = ("recogniser", "detector")
+COLOUR_ORDERS = ("rgb", "bgr")
+NAME = re.compile(r"[A-Za-z0-9._~-]{1,128}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract:
+    """What a network expects and yields; the part of a bundle that a person writes."""
+
+    name: str
+    kind: str
+    input_size: tuple[int, int]  # width, height
+    colour_order: str
+    mean: tuple[float, ...] = (0.0, 0.0, 0.0)
+    std: tuple[float, ...] = (1.0, 1.0, 1.0)
+    template: tuple[Point, ...] = ()  # five landmarks on the crop; recognisers only
+    dimension: int | None = None  # of the embedding; recognisers only
+    published_threshold: float | None = None
+    licence: str = "unknown"
+    source: str = "unknown"
+    recipe: Mapping[str, Any] | None = None  # how we trained it, if we did
+    parity: Mapping[str, Any] | None = None  # how the export compares with what was trained
+    calibration: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        for field, fits, expected in self.checks():
+            if not fits:
+                raise BundleRefused(f"The contract's {field} must be {expected}, not {getattr(self, field)!r}.")
+
+    def checks(self) -> list[tuple[str, bool, str]]:
+        """Field, whether it fits, and what would."""
+        recogniser = self.kind == "recogniser"
+        threshold = self.published_threshold
+        return [
+            ("name", bool(isinstance(self.name, str) and NAME.fullmatch(self.name)), "1 to 128 of A-Za-z0-9._~-"),
+            ("kind", self.kind in KINDS, f"one of {', '.join(KINDS)}"),
+            ("input_size", are_numbers(self.input_size, 2, positive=True), "a width and a height in pixels"),
+            ("colour_order", self.colour_order in COLOUR_ORDERS, f"one of {', '.join(COLOUR_ORDERS)}"),
+            ("mean", are_numbers(self.mean, 3), "three numbers"),
+            ("std", are_numbers(self.std, 3, positive=True), "three positive numbers"),
+            ("template", not recogniser or are_points(self.template, 5), "five points"),
+            ("dimension", not recogniser or are_numbers((self.dimension,), 1, positive=True), "a positive number"),
+            ("published_threshold", threshold is None or are_numbers((threshold,), 1), "a similarity or null"),
+        ]
+
+
+def are_numbers(values: Any, count: int, *, positive: bool = False) -> bool:
+    """Whether these are `count` finite numbers."""
+    return (
+        isinstance(values, tuple)
+        and len(values) == count
+        and all(isinstance(value, int | float) and math.isfinite(value) for value in values)
+        and (not positive or min(values) > 0)
+    )
+
+
+def are_points(values: Any, count: int) -> bool:
+    """Whether these are `count` points."""
+    return isinstance(values, tuple) and len(values) == count and all(are_numbers(point, 2) for point in values)
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A contract, the file it speaks of, and that file's hash."""
+
+    contract: Contract
+    folder: Path
+    file: str
+    sha256: str
+
+    @property
+    def path(self) -> Path:
+        """Where the ONNX file is."""
+        return self.folder / self.file
+
+    @property
+    def identity(self) -> str:
+        """The hash of all that decides an embedding: galleries and calibrations bind to it."""
+        deciding = ("kind", "input_size", "colour_order", "mean", "std", "template", "dimension")
+        parts = {field: getattr(self.contract, field) for field in deciding} | {"sha256": self.sha256}
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def preprocess(self, images: Pixels) -> Floats:
+        """RGB images (batch, height, width, 3) as the network's input (batch, 3, height, width)."""
+        ordered = images[..., ::-1] if self.contract.colour_order == "bgr" else images
+        pixels = np.ascontiguousarray(ordered.transpose(0, 3, 1, 2), np.float32)
+        if any(self.contract.mean):
+            pixels -= np.array(self.contract.mean, np.float32).reshape(3, 1, 1)
+        if self.contract.std != (1.0, 1.0, 1.0):
+            pixels /= np.array(self.contract.std, np.float32).reshape(3, 1, 1)
+        return pixels
+
+
+def read_contract(fields: Mapping[str, Any]) -> Contract:
+    """A contract from its JSON object; unknown and missing keys are errors that name the known ones."""
+    known = {field.name: field for field in dataclasses.fields(Contract)}
+    if unknown := sorted(fields.keys() - known.keys()):
+        raise BundleRefused(f"The contract has unknown keys: {', '.join(unknown)}. Known: {', '.join(known)}.")
+    required = {name for name, field in known.items() if field.default is dataclasses.MISSING}
+    if missing := sorted(required - fields.keys()):
+        raise BundleRefused(f"The contract lacks {', '.join(missing)}.")
+    return Contract(**{name: freeze(value) for name, value in fields.items()})
+
+
+def freeze(value: Any) -> Any:
+    """JSON's lists as tuples, all the way down."""
+    return tuple(freeze(item) for item in value) if isinstance(value, list) else value
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise BundleRefused(f"There is no {path}.") from error
+    except (OSError, ValueError) as error:
+        raise BundleRefused(f"{path} cannot be read as JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise BundleRefused(f"{path} must hold a JSON object.")
+    return content
+
+
+def load_bundle(folder: Path, kind: str) -> Bundle:
+    """The bundle in a folder, its hash checked."""
+    if not (folder / MANIFEST).exists():
+        raise BundleRefused(f"There is no bundle in {folder}: run `sameface pull`, or name another folder.")
+    fields = read_json(folder / MANIFEST)
+    file, sha256 = str(fields.pop("file", "")), str(fields.pop("sha256", ""))
+    bundle = Bundle(read_contract(fields), folder, file, sha256)
+    if bundle.contract.kind != kind:
+        raise BundleRefused(f"{folder} holds a {bundle.contract.kind}; a {kind} is needed here.")
+    if not bundle.path.is_file() or bundle.path.parent != folder:
+        raise BundleRefused(f"{folder} lacks its ONNX file {file!r}.")
+    if (found := hash_file(bundle.path)) != sha256:
+        raise BundleRefused(f"{bundle.path} is not the file of the contract: sha256 {found}, expected {sha256}.")
+    return bundle
+
+
+def save_bundle(contract: Contract, onnx_file: Path, folder: Path) -> Bundle:
+    """Make a bundle of an ONNX file: the file first, the manifest last, each written atomically."""
+    folder.mkdir(parents=True, exist_ok=True)
+    content = onnx_file.read_bytes()
+    bundle = Bundle(contract, folder, onnx_file.name, hashlib.sha256(content).hexdigest())
+    if onnx_file != bundle.path:
+        write_atomically(bundle.path, content)
+    manifest = dataclasses.asdict(contract) | {"file": bundle.file, "sha256": bundle.sha256}
+    write_atomically(folder / MANIFEST, json.dumps(manifest, indent=2).encode() + b"\n")
+    return bundle
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """All of the file or none of it, also after a power cut."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def hash_file(path: Path) -> str:
+    """The sha256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

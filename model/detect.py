@@ -1,0 +1,101 @@
+"""Finds faces and their five landmarks with YuNet, at a size that fits the photo."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+
+from model.bundle import Bundle
+from model.faces import Box, DetectedFace, Floats
+from model.session import Runtime
+
+STRIDES = (8, 16, 32)
+MULTIPLE = 32  # of the input's sides, so that the three strides tile it
+MAX_OVERLAP = 0.3
+MAX_LOG_SIZE = 6.0  # e^6 strides: larger than any input, and finite
+RETRY_SCALE = 0.4  # a face that fills the photo is beyond the detector's largest; smaller, it is found
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorOptions:
+    """How hard to look for faces."""
+
+    max_side: int = 640
+    min_score: float = 0.7
+
+
+class Detector:
+    """Faces of an upright RGB image, best score first."""
+
+    def __init__(self, bundle: Bundle, runtime: Runtime, options: DetectorOptions) -> None:
+        self.bundle = bundle
+        self.runtime = runtime
+        self.options = options
+
+    def detect(self, image: Image.Image) -> list[DetectedFace]:
+        """Every face in the image; a photo that seems to have none gets a second look, smaller."""
+        scale = min(1.0, self.options.max_side / max(image.size))
+        return self.detect_at(image, scale) or self.detect_at(image, scale * RETRY_SCALE)
+
+    def detect_at(self, image: Image.Image, scale: float) -> list[DetectedFace]:
+        """The faces seen when the image is looked at in this scale."""
+        canvas = draw_on_canvas(image, scale)
+        pixels = self.bundle.preprocess(canvas[np.newaxis])  # (1, 3, height, width)
+        names = [f"{part}_{stride}" for part in ("cls", "obj", "bbox", "kps") for stride in STRIDES]
+        outputs = dict(zip(names, self.runtime.run(pixels, names), strict=True))
+        found = np.concatenate(
+            [decode_stride(outputs, stride, canvas.shape[1], self.options.min_score) for stride in STRIDES]
+        )
+        found[:, :14] *= max(image.size) / max(1, round(max(image.size) * scale))
+        return [to_face(row, image.size) for row in suppress_overlaps(found)]
+
+
+def draw_on_canvas(image: Image.Image, scale: float) -> np.ndarray:
+    """The scaled image in the top left corner of a black canvas whose sides the strides divide."""
+    width, height = (max(1, round(side * scale)) for side in image.size)
+    small = image if (width, height) == image.size else image.resize((width, height), Image.Resampling.BILINEAR)
+    canvas = np.zeros((-(-height // MULTIPLE) * MULTIPLE, -(-width // MULTIPLE) * MULTIPLE, 3), np.uint8)
+    canvas[:height, :width] = np.asarray(small)
+    return canvas
+
+
+def decode_stride(outputs: dict[str, Floats], stride: int, width: int, min_score: float) -> Floats:
+    """One stride's cells above the score as rows of left, top, width, height, ten landmark numbers, score."""
+    score = np.sqrt(outputs[f"cls_{stride}"][0, :, 0].clip(0, 1) * outputs[f"obj_{stride}"][0, :, 0].clip(0, 1))
+    cells = np.flatnonzero(score >= min_score)
+    corner = np.stack([cells % (width // stride), cells // (width // stride)], axis=1)  # (found, 2) column, row
+    box = outputs[f"bbox_{stride}"][0, cells]
+    size = np.exp(box[:, 2:].clip(max=MAX_LOG_SIZE)) * stride
+    centre = (corner + box[:, :2]) * stride
+    landmarks = (outputs[f"kps_{stride}"][0, cells].reshape(-1, 5, 2) + corner[:, np.newaxis]) * stride
+    rows = [centre - size / 2, size, landmarks.reshape(-1, 10), score[cells, np.newaxis]]
+    return np.concatenate(rows, axis=1).astype(np.float32)
+
+
+def suppress_overlaps(found: Floats) -> Floats:
+    """Of rows that overlap the best one alone, best first (non-maximum suppression)."""
+    found = found[np.argsort(-found[:, 14], kind="stable")]
+    kept = []
+    while len(found):
+        best, found = found[0], found[1:]
+        kept.append(best)
+        found = found[overlap(best, found) <= MAX_OVERLAP]
+    return np.array(kept, np.float32).reshape(-1, 15)
+
+
+def overlap(row: Floats, others: Floats) -> Floats:
+    """Intersection over union of one box with others."""
+    low = np.maximum(row[:2], others[:, :2])
+    high = np.minimum(row[:2] + row[2:4], others[:, :2] + others[:, 2:4])
+    intersection = (high - low).clip(min=0).prod(axis=1)
+    union = row[2:4].prod() + others[:, 2:4].prod(axis=1) - intersection
+    return np.asarray(intersection / np.maximum(union, 1e-9), np.float32)
+
+
+def to_face(row: Floats, image_size: tuple[int, int]) -> DetectedFace:
+    """A row as a face, its box cut to the image."""
+    left, top = row[:2].clip(min=0)
+    right, bottom = np.minimum(row[:2] + row[2:4], image_size)
+    numbers = [round(float(value), 2) for value in (left, top, max(0.0, right - left), max(0.0, bottom - top))]
+    landmarks = tuple((round(float(x), 2), round(float(y), 2)) for x, y in row[4:14].reshape(5, 2))
+    return DetectedFace(Box(*numbers), landmarks, round(float(row[14]), 4))

@@ -1,0 +1,104 @@
+"""Every failure that a caller can act on: a stable code, a sentence, and the facts that help."""
+
+from typing import Any
+
+
+class SamefaceError(Exception):
+    """A failure with a stable `code`; `facts` go to the caller beside the sentence."""
+
+    code = "internal"
+
+    def __init__(self, detail: str, **facts: Any) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.facts = facts
+
+
+# The photo itself.
+
+
+class UnreadableImage(SamefaceError):
+    """The bytes claim to be an image of a supported format and cannot be decoded."""
+
+    code = "unreadable_image"
+
+
+class UnsupportedImage(SamefaceError):
+    """The bytes are no JPEG, PNG, WebP or BMP."""
+
+    code = "unsupported_image"
+
+
+class ImageTooLarge(SamefaceError):
+    """More bytes or more pixels than the limit."""
+
+    code = "image_too_large"
+
+
+# The faces in it.
+
+
+class NoFaceFound(SamefaceError):
+    """The photo must show a face."""
+
+    code = "no_face_found"
+
+
+class SeveralFacesFound(SamefaceError):
+    """The photo must show exactly one face."""
+
+    code = "several_faces_found"
+
+
+class FaceTooSmall(SamefaceError):
+    """The face has too few pixels to be compared."""
+
+    code = "face_too_small"
+
+
+class LowQualityFace(SamefaceError):
+    """The face is below the quality that the caller asked for."""
+
+    code = "low_quality_face"
+
+
+# The decision.
+
+
+class NotCalibrated(SamefaceError):
+    """An error rate was asked of a bundle that has no calibration."""
+
+    code = "not_calibrated"
+
+
+class ModelMismatch(SamefaceError):
+    """Embeddings of two models were about to be compared."""
+
+    code = "model_mismatch"
+
+
+# The machine.
+
+
+class Overloaded(SamefaceError):
+    """The queue is full: come back later."""
+
+    code = "overloaded"
+
+
+class BundleRefused(SamefaceError):
+    """A bundle's hash, shape or contract does not fit."""
+
+    code = "bundle_refused"
+
+
+class PullFailed(SamefaceError):
+    """No source delivered the file with the hash it must have."""
+
+    code = "pull_failed"
+
+
+class DeviceUnavailable(SamefaceError):
+    """A GPU was required and there is no working one."""
+
+    code = "device_unavailable"

@@ -1,0 +1,75 @@
+"""What a photo shows, as values that do not change: each step of the path adds its part."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Pixels: TypeAlias = NDArray[np.uint8]  # (height, width, 3), RGB
+Floats: TypeAlias = NDArray[np.float32]
+Point: TypeAlias = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Where a face is, in pixels of the upright image."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+    @property
+    def centre(self) -> Point:
+        """The middle of the box."""
+        return self.left + self.width / 2, self.top + self.height / 2
+
+    @property
+    def shorter_side(self) -> float:
+        """The measure of a face's size: it is the lack of pixels that hurts."""
+        return min(self.width, self.height)
+
+
+@dataclass(frozen=True, slots=True)
+class DetectedFace:
+    """A face as the detector reports it."""
+
+    box: Box
+    landmarks: tuple[Point, ...]  # eyes, nose, mouth corners; image-left first
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How fit a face is for comparison, as a score from 0 to 1 and the measures behind it."""
+
+    score: float
+    sharpness: float
+    brightness: float
+    yaw: float
+    size: float
+    issues: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlignedFace(DetectedFace):
+    """A detected face with its crop on the template and its quality."""
+
+    crop: Pixels
+    quality: Quality
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Embedding:
+    """A unit embedding, and the identity of the bundle that made it."""
+
+    values: Floats  # (dimension,)
+    identity: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EmbeddedFace(AlignedFace):
+    """An aligned face with its embedding."""
+
+    embedding: Embedding

@@ -1,0 +1,57 @@
+"""Rewrites ONNX graphs without changing what they compute."""
+
+import onnx
+from onnx import ModelProto, helper, numpy_helper
+
+
+def strip_initialiser_inputs(network: ModelProto) -> None:
+    """Weights that are also listed as inputs could be overridden, so no optimiser may fold them."""
+    weights = {weight.name for weight in network.graph.initializer}
+    inputs = [entry for entry in network.graph.input if entry.name not in weights]
+    del network.graph.input[:]
+    network.graph.input.extend(inputs)
+
+
+def free_shapes(network: ModelProto, axes: dict[int, str]) -> None:
+    """Give the input's axes names instead of sizes, and forget every shape that followed from them."""
+    del network.graph.value_info[:]
+    for axis, name in axes.items():
+        network.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = name
+    for output in network.graph.output:
+        for axis, dimension in enumerate(output.type.tensor_type.shape.dim):
+            dimension.dim_param = f"{output.name}_{axis}"
+
+
+def has_prelu(network: ModelProto) -> bool:
+    """Whether there is anything for `split_prelu` to do."""
+    return any(node.op_type == "PRelu" for node in network.graph.node)
+
+
+def split_prelu(network: ModelProto) -> None:
+    """PRelu(x) = slope x + (1 - slope) Relu(x), in operators that some runtimes run faster."""
+    graph = network.graph
+    weights = {weight.name: weight for weight in graph.initializer}
+    nodes = []
+    for node in graph.node:
+        if node.op_type != "PRelu" or node.input[1] not in weights:
+            nodes.append(node)
+            continue
+        (x, slope), y = node.input, node.output[0]
+        rest = 1 - numpy_helper.to_array(weights[slope])
+        graph.initializer.append(numpy_helper.from_array(rest, f"{y}_rest"))
+        nodes += [
+            helper.make_node("Relu", [x], [f"{y}_relu"]),
+            helper.make_node("Mul", [x, slope], [f"{y}_linear"]),
+            helper.make_node("Mul", [f"{y}_relu", f"{y}_rest"], [f"{y}_bend"]),
+            helper.make_node("Add", [f"{y}_linear", f"{y}_bend"], [y]),
+        ]
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def identity_graph() -> bytes:
+    """The smallest network there is: it answers whether a provider works."""
+    value = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "identity", value[:1], value[1:])
+    network = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    return bytes(network.SerializeToString())

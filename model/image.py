@@ -1,0 +1,70 @@
+"""Bytes to an upright RGB image, refusing what is not one before any pixel is decoded."""
+
+import io
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from model.errors import ImageTooLarge, UnreadableImage, UnsupportedImage
+
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
+WHITE = (255, 255, 255, 255)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageLimits:
+    """What one photo may cost."""
+
+    max_bytes: int = 10_000_000
+    max_pixels: int = 50_000_000
+
+
+def decode_image(photo: bytes, limits: ImageLimits) -> Image.Image:
+    """The upright RGB image in these bytes (the first frame of an animation, alpha on white)."""
+    if not photo:
+        raise UnreadableImage("The image is empty.")
+    if len(photo) > limits.max_bytes:
+        raise ImageTooLarge(f"An image may have {limits.max_bytes} bytes.", limit=limits.max_bytes)
+    if sniff_format(photo) is None:
+        raise UnsupportedImage("Send a JPEG, PNG, WebP or BMP image; the content is none of them.")
+    try:
+        with Image.open(io.BytesIO(photo), formats=FORMATS) as image:
+            refuse_too_many_pixels(image, limits.max_pixels)
+            return to_rgb(ImageOps.exif_transpose(image))
+    except Image.DecompressionBombError as error:
+        raise ImageTooLarge("The image has far too many pixels.", limit=limits.max_pixels) from error
+    except ImageTooLarge:
+        raise
+    except Exception as error:  # a decoder fed with hostile bytes may raise anything
+        raise UnreadableImage("The image is damaged or cut short and cannot be decoded.") from error
+
+
+def sniff_format(photo: bytes) -> str | None:
+    """The format by its signature, never by a file name or a header."""
+    if photo.startswith(b"\xff\xd8\xff"):
+        return "JPEG"
+    if photo.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "PNG"
+    if photo.startswith(b"RIFF") and photo[8:12] == b"WEBP":
+        return "WEBP"
+    return "BMP" if photo.startswith(b"BM") else None
+
+
+def refuse_too_many_pixels(image: Image.Image, max_pixels: int) -> None:
+    """The header is read by now, the pixels are not."""
+    if image.width * image.height > max_pixels:
+        raise ImageTooLarge(
+            f"The image has {image.width} x {image.height} pixels; {max_pixels} are allowed.", limit=max_pixels
+        )
+
+
+def to_rgb(image: Image.Image) -> Image.Image:
+    """Any mode that a decoder yields, as RGB."""
+    if image.mode.startswith("I"):  # 16 bits per pixel: convert() would clip instead of scale
+        image = Image.fromarray((np.asarray(image).astype(np.uint32) >> 8).astype(np.uint8))
+    if image.has_transparency_data:
+        rgba = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", rgba.size, WHITE), rgba)
+    image.load()
+    return image.convert("RGB")

@@ -1,0 +1,194 @@
+"""The path of a photo, readable top to bottom: bytes -> image -> detect -> align -> embed -> compare."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import numpy as np
+from PIL import Image
+
+from model.align import align_face
+from model.batching import Workers
+from model.bundle import load_bundle
+from model.choose import FACE_POLICIES
+from model.compare import Threshold, choose_threshold, measure_similarity
+from model.detect import Detector, DetectorOptions
+from model.embed import Embedder
+from model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
+from model.faces import AlignedFace, DetectedFace, EmbeddedFace
+from model.image import ImageLimits, decode_image
+from model.quality import assess_quality
+from model.session import available_cores, open_runtime, select_device
+from model.timing import Stopwatch
+
+Face = TypeVar("Face", bound=AlignedFace)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineOptions:
+    """Everything that a pipeline is built from, read once at the edge."""
+
+    recognizer: Path
+    detector: Path
+    cache: Path  # for prepared graphs
+    device: str = "auto"
+    threads: int | None = None  # one per core
+    queue: int = 32
+    limits: ImageLimits = ImageLimits()
+    detection: DetectorOptions = DetectorOptions()
+    max_faces: int = 64
+    min_face_pixels: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Look(Generic[Face]):
+    """What was seen in one photo: how many faces, and those that were chosen."""
+
+    faces_found: int
+    faces: list[Face]
+    stopwatch: Stopwatch
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a comparison."""
+
+    faces_found: int
+    face: EmbeddedFace
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer to "is this the same face?", with all that it rests on."""
+
+    same_person: bool
+    similarity: float
+    threshold: Threshold
+    model: str
+    probe: Side
+    reference: Side
+    timings_ms: dict[str, float]
+
+
+class Pipeline:
+    """Takes photos to faces, embeddings and decisions; the `async` methods queue, the others do the work."""
+
+    def __init__(self, detector: Detector, embedder: Embedder, options: PipelineOptions) -> None:
+        self.detector = detector
+        self.embedder = embedder
+        self.options = options
+        self.workers = Workers(options.threads or available_cores(), options.queue)
+
+    async def detect(self, photo: bytes, faces: str = "all") -> Look[AlignedFace]:
+        """The faces in a photo."""
+        [look] = await self.workers.run_all(lambda photo: self.find_faces(photo, faces), [photo])
+        return look
+
+    async def embed(self, photo: bytes, faces: str = "all") -> Look[EmbeddedFace]:
+        """The faces in a photo with their embeddings."""
+        [look] = await self.workers.run_all(lambda photo: self.embed_faces(photo, faces), [photo])
+        return look
+
+    async def verify(
+        self,
+        probe: bytes,
+        reference: bytes,
+        *,
+        threshold: float | None = None,
+        target_fmr: float | None = None,
+        faces: str = "prominent",
+        min_quality: float = 0.0,
+    ) -> Decision:
+        """Whether two photos show the same person; both are worked on at the same time."""
+        stopwatch = Stopwatch()
+        chosen_threshold = choose_threshold(self.embedder.bundle.contract, threshold, target_fmr)
+
+        def look_at(side: tuple[str, bytes]) -> Look[EmbeddedFace]:
+            return self.embed_one_face(*side, faces=faces, min_quality=min_quality)
+
+        looks = await self.workers.run_all(look_at, [("probe", probe), ("reference", reference)])
+        similarity = measure_similarity(looks[0].faces[0].embedding, looks[1].faces[0].embedding)
+        return Decision(
+            same_person=similarity >= chosen_threshold.value,
+            similarity=similarity,
+            threshold=chosen_threshold,
+            model=self.embedder.bundle.contract.name,
+            probe=Side(looks[0].faces_found, looks[0].faces[0]),
+            reference=Side(looks[1].faces_found, looks[1].faces[0]),
+            timings_ms=stopwatch.milliseconds(looks[0].stopwatch, looks[1].stopwatch),
+        )
+
+    def find_faces(self, photo: bytes, policy: str) -> Look[AlignedFace]:
+        """Bytes -> image -> detect -> align."""
+        stopwatch = Stopwatch()
+        with stopwatch.stage("decode"):
+            image = decode_image(photo, self.options.limits)
+        with stopwatch.stage("detect"):
+            detected = self.detector.detect(image)
+        chosen = FACE_POLICIES[policy](detected, image.size)[: self.options.max_faces]
+        with stopwatch.stage("align"):
+            faces = [self.align(image, face) for face in chosen]
+        return Look(len(detected), faces, stopwatch)
+
+    def align(self, image: Image.Image, face: DetectedFace) -> AlignedFace:
+        """The face with its crop on the recogniser's template and its quality."""
+        contract = self.embedder.bundle.contract
+        crop = align_face(image, face.landmarks, contract.template, contract.input_size)
+        return AlignedFace(face.box, face.landmarks, face.score, crop, assess_quality(face, crop))
+
+    def embed_faces(self, photo: bytes, policy: str) -> Look[EmbeddedFace]:
+        """Bytes -> image -> detect -> align -> embed."""
+        look = self.find_faces(photo, policy)
+        with look.stopwatch.stage("embed"):
+            embeddings = self.embedder.embed([face.crop for face in look.faces])
+        faces = [
+            EmbeddedFace(face.box, face.landmarks, face.score, face.crop, face.quality, embedding)
+            for face, embedding in zip(look.faces, embeddings, strict=True)
+        ]
+        return Look(look.faces_found, faces, look.stopwatch)
+
+    def embed_one_face(self, name: str, photo: bytes, *, faces: str, min_quality: float) -> Look[EmbeddedFace]:
+        """The one face of a photo that is to be compared; errors say by `name` which photo they are about."""
+        try:
+            look = self.embed_faces(photo, faces)
+            self.refuse_unfit(look, min_quality)
+        except SamefaceError as error:
+            error.facts["image"] = name
+            raise
+        return look
+
+    def refuse_unfit(self, look: Look[EmbeddedFace], min_quality: float) -> None:
+        """No face, a face of too few pixels, and where asked for, one of too low a quality."""
+        if not look.faces:
+            raise NoFaceFound("No face was found in the photo.", faces_found=0)
+        quality, smallest = look.faces[0].quality, self.options.min_face_pixels
+        if quality.size < smallest:
+            raise FaceTooSmall(f"The face has {quality.size:.0f} pixels; {smallest:.0f} are needed.", limit=smallest)
+        if quality.score < min_quality:
+            raise LowQualityFace(
+                f"The face's quality is {quality.score}; {min_quality} was asked for.", issues=quality.issues
+            )
+
+    def warm_up(self) -> None:
+        """Run every network once, so that the first caller does not pay for it."""
+        width, height = self.embedder.bundle.contract.input_size
+        self.detector.detect(Image.new("RGB", (self.options.detection.max_side,) * 2))
+        self.embedder.embed([np.zeros((height, width, 3), np.uint8)])
+
+    def close(self) -> None:
+        """Wait for what runs, drop what waits."""
+        self.workers.close()
+
+
+def open_pipeline(options: PipelineOptions) -> Pipeline:
+    """Load both bundles, open their sessions on the device, and warm them up."""
+    device = select_device(options.device)
+    recognizer = load_bundle(options.recognizer, "recogniser")
+    detector = load_bundle(options.detector, "detector")
+    pipeline = Pipeline(
+        Detector(detector, open_runtime(detector, device, options.cache), options.detection),
+        Embedder(recognizer, open_runtime(recognizer, device, options.cache)),
+        options,
+    )
+    pipeline.warm_up()
+    return pipeline

@@ -1,0 +1,67 @@
+"""Says how fit a face is for comparison, in measures that a person can act on."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from PIL import Image
+
+from model.faces import DetectedFace, Floats, Pixels, Point, Quality
+
+NOSE_DEPTH = 0.55  # how far the nose stands out, in distances between the eyes
+# A measure is worth nothing at the first number and everything at the second.
+SIZE_RANGE = (16.0, 80.0)  # pixels of the box's shorter side
+SHARPNESS_RANGE = (0.005, 0.03)
+DARKNESS_RANGE = (0.05, 0.25)
+GLARE_RANGE = (0.98, 0.85)
+YAW_RANGE = (75.0, 25.0)  # degrees
+ISSUE_BELOW = 0.5
+
+
+def assess_quality(face: DetectedFace, crop: Pixels) -> Quality:
+    """The quality of a face, with the names of what is wrong with it."""
+    grey = np.asarray(Image.fromarray(crop).convert("L"), np.float32) / 255  # (height, width)
+    sharpness, brightness = measure_sharpness(grey), float(grey.mean())
+    yaw, size = estimate_yaw(face.landmarks), face.box.shorter_side
+    worth = {
+        "small": ramp(size, SIZE_RANGE),
+        "blurred": ramp(sharpness, SHARPNESS_RANGE),
+        "dark": ramp(brightness, DARKNESS_RANGE),
+        "overexposed": ramp(brightness, GLARE_RANGE),
+        "turned": ramp(abs(yaw), YAW_RANGE),
+    }
+    return Quality(
+        score=round(min(worth.values()), 3),
+        sharpness=round(sharpness, 4),
+        brightness=round(brightness, 3),
+        yaw=round(yaw, 1),
+        size=round(size, 1),
+        issues=tuple(issue for issue, value in worth.items() if value < ISSUE_BELOW),
+    )
+
+
+def ramp(value: float, between: tuple[float, float]) -> float:
+    """0 at the first bound, 1 at the second, straight between, whichever is larger."""
+    worthless, perfect = between
+    return min(1.0, max(0.0, (value - worthless) / (perfect - worthless)))
+
+
+def measure_sharpness(grey: Floats) -> float:
+    """The mean strength of the Laplacian relative to the contrast: a blur flattens it, dim light does not."""
+    centre = 4 * grey[1:-1, 1:-1]
+    laplacian = centre - grey[:-2, 1:-1] - grey[2:, 1:-1] - grey[1:-1, :-2] - grey[1:-1, 2:]
+    return float(np.abs(laplacian).mean() / max(float(grey.std()), 0.02)) / 4
+
+
+def estimate_yaw(landmarks: Sequence[Point]) -> float:
+    """Degrees by which the head is turned, positive towards image-right, from eyes and nose.
+
+    The nose stands out from the plane of the eyes, so a turn moves it along the line between them
+    by its depth times the sine, while their distance shrinks by the cosine.
+    """
+    left_eye, right_eye, nose = (complex(*point) for point in landmarks[:3])
+    eyes = right_eye - left_eye
+    if eyes == 0:
+        return 90.0
+    along = ((nose - (left_eye + right_eye) / 2) / eyes).real
+    return math.degrees(math.atan(along / NOSE_DEPTH))

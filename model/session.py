@@ -1,0 +1,195 @@
+"""Opens ONNX sessions: which device, which threads, and a graph prepared for it."""
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from model import graph
+from model.bundle import Bundle, hash_file, write_atomically
+from model.errors import BundleRefused, DeviceUnavailable
+from model.faces import Floats
+
+log = logging.getLogger("sameface.session")
+
+CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
+PROVIDERS = {"cpu": [CPU], "gpu": [CUDA, CPU]}
+DEVICES = ("auto", *PROVIDERS)
+PARITY = 1e-4  # largest difference, relative to the largest output
+WORTHWHILE = 0.95  # a rewrite must take less than this share of the time
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """An open session: what it runs on, and how many images it takes at once."""
+
+    session: Any
+    device: str
+    provider: str
+    batch_size: int
+
+    def run(self, pixels: Floats, outputs: Sequence[str] | None = None) -> list[Floats]:
+        """One forward pass; several threads may call it at the same time."""
+        results: list[Floats] = self.session.run(outputs, {self.session.get_inputs()[0].name: pixels})
+        return results
+
+
+def select_device(requested: str, find_cuda_fault: Callable[[], str | None] | None = None) -> str:
+    """`cpu` or `gpu`; a required GPU that does not work is refused, an absent one under `auto` is said."""
+    if requested == "cpu":
+        return "cpu"
+    fault = (find_cuda_fault or cuda_fault)()
+    if fault is None:
+        return "gpu"
+    if requested == "gpu":
+        raise DeviceUnavailable(f"The device must be a GPU, but {fault}.")
+    log.info("running on the CPU: %s", fault)
+    return "cpu"
+
+
+def cuda_fault() -> str | None:
+    """Why CUDA cannot be used, or None if a network ran on it."""
+    if CUDA not in onnxruntime.get_available_providers():
+        return "this ONNX Runtime was built without CUDA (install sameface[gpu])"
+    onnxruntime.preload_dlls()
+    try:
+        session = open_session(graph.identity_graph(), "gpu")
+        session.run(None, {"x": np.zeros(1, np.float32)})
+    except Exception as error:  # ONNX Runtime raises its own unexported types
+        return f"CUDA failed: {error}"
+    if session.get_providers()[0] != CUDA:
+        return "the CUDA provider did not load (driver, CUDA or cuDNN missing)"
+    return None
+
+
+def open_session(network: bytes | Path, device: str) -> Any:
+    """A session whose every call runs on the calling thread: callers are the parallelism."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.enable_mem_pattern = False  # it keeps a plan for every input size it ever saw
+    options.log_severity_level = 3
+    source = network if isinstance(network, bytes) else str(network)
+    return onnxruntime.InferenceSession(source, options, providers=PROVIDERS[device])
+
+
+def open_runtime(bundle: Bundle, device: str, cache: Path) -> Runtime:
+    """The bundle's network, prepared for the device, ready to run."""
+    prepared, report = prepare_graph(bundle, device, cache)
+    session = open_session(prepared, device)
+    provider = session.get_providers()[0]
+    if provider != PROVIDERS[device][0]:
+        raise DeviceUnavailable(f"{bundle.contract.name} was to run on {PROVIDERS[device][0]} and got {provider}.")
+    batch_size = 32 if device == "gpu" and report["dynamic_batch"] else 1  # batches only slow a CPU down
+    return Runtime(session, device, provider, batch_size)
+
+
+def prepare_graph(bundle: Bundle, device: str, cache: Path) -> tuple[Path, dict[str, Any]]:
+    """The fastest equal of the published graph for this device, from the cache if it was made before."""
+    stem = f"{bundle.sha256[:16]}-{device}-ort{onnxruntime.__version__}"
+    prepared, report_file = cache / f"{stem}.onnx", cache / f"{stem}.json"
+    if report_file.exists() and prepared.exists():
+        report: dict[str, Any] = json.loads(report_file.read_text("utf-8"))
+        if hash_file(prepared) == report["sha256"]:
+            return prepared, report
+        log.warning("the cached graph %s is damaged: preparing it again", prepared)
+    cache.mkdir(parents=True, exist_ok=True)
+    network, report = choose_variant(bundle, device)
+    write_atomically(prepared, network)
+    report["sha256"] = hash_file(prepared)
+    write_atomically(report_file, json.dumps(report, indent=2).encode())
+    log.info("prepared %s: %s", bundle.contract.name, report)
+    return prepared, report
+
+
+def choose_variant(bundle: Bundle, device: str) -> tuple[bytes, dict[str, Any]]:
+    """Rewrite step by step; a step stays if the graph still computes the same and is not slower."""
+    samples = random_input(bundle)
+    expected = run_published(bundle, samples)
+    network = onnx.load(bundle.path)
+    chosen, report = bundle.path.read_bytes(), {"dynamic_batch": False, "split_prelu": False, "difference": 0.0}
+
+    graph.strip_initialiser_inputs(network)
+    graph.free_shapes(network, {0: "batch"} if is_recogniser(bundle) else {2: "height", 3: "width"})
+    freed = bytes(network.SerializeToString())
+    batches = [samples] if is_recogniser(bundle) else list(samples[:, np.newaxis])
+    difference = compare_outputs(freed, batches, expected)
+    if difference > PARITY:
+        log.warning("%s keeps its fixed shapes: freed, it differs by %.2g", bundle.contract.name, difference)
+        return chosen, report
+    chosen, report = freed, {"dynamic_batch": is_recogniser(bundle), "split_prelu": False, "difference": difference}
+
+    if device == "cpu" and graph.has_prelu(network):
+        graph.split_prelu(network)
+        split = bytes(network.SerializeToString())
+        difference = compare_outputs(split, batches, expected)
+        if difference <= PARITY and time_ratio(split, freed, samples[:1]) < WORTHWHILE:
+            chosen, report = split, report | {"split_prelu": True, "difference": difference}
+    return chosen, report
+
+
+def is_recogniser(bundle: Bundle) -> bool:
+    """Recognisers take batches of one size, detectors one image of any size."""
+    return bundle.contract.kind == "recogniser"
+
+
+def random_input(bundle: Bundle) -> Floats:
+    """A few images of noise, preprocessed: on zeros, neither a difference nor a slow operator shows."""
+    width, height = bundle.contract.input_size
+    noise = np.random.default_rng(0).integers(0, 256, (3, height, width, 3), np.uint8)
+    return bundle.preprocess(noise)
+
+
+def run_published(bundle: Bundle, samples: Floats) -> list[Floats]:
+    """What the published file answers, sample by sample; a file that does not fit its contract is refused."""
+    try:
+        session = open_session(bundle.path, "cpu")
+        name = session.get_inputs()[0].name
+        answers = [session.run(None, {name: sample[np.newaxis]}) for sample in samples]
+    except Exception as error:  # ONNX Runtime raises its own unexported types
+        raise BundleRefused(f"{bundle.path} does not run on the input of its contract: {error}") from error
+    outputs = [np.concatenate(parts) for parts in zip(*answers, strict=True)]
+    shape = outputs[0].shape[1:]
+    if is_recogniser(bundle) and shape != (bundle.contract.dimension,):
+        raise BundleRefused(f"{bundle.path} yields {shape}; its contract says {bundle.contract.dimension} numbers.")
+    return outputs
+
+
+def compare_outputs(network: bytes, batches: list[Floats], expected: list[Floats]) -> float:
+    """The largest difference from the expected outputs, relative to the largest of them."""
+    try:
+        session = open_session(network, "cpu")
+        name = session.get_inputs()[0].name
+        answers = [session.run(None, {name: batch}) for batch in batches]
+    except Exception:  # a graph that cannot be rewritten this way
+        return float("inf")
+    outputs = [np.concatenate(parts) for parts in zip(*answers, strict=True)]
+    return max(
+        float(np.abs(found - right).max() / np.abs(right).max())
+        for found, right in zip(outputs, expected, strict=True)
+    )
+
+
+def time_ratio(candidate: bytes, baseline: bytes, sample: Floats, rounds: int = 12) -> float:
+    """The candidate's time as a share of the baseline's, taking turns so that noise hits both."""
+    sessions = [open_session(network, "cpu") for network in (candidate, baseline)]
+    best = [float("inf"), float("inf")]
+    for _ in range(rounds):
+        for which, session in enumerate(sessions):
+            start = time.perf_counter()
+            session.run(None, {session.get_inputs()[0].name: sample})
+            best[which] = min(best[which], time.perf_counter() - start)
+    return best[0] / best[1]
+
+
+def available_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,1 @@
+"""Trains embedding networks and exports them as bundles."""
