@@ -44,22 +44,36 @@ class Contract:
     def __post_init__(self) -> None:
         for field, fits, expected in self.checks():
             if not fits:
-                raise BundleRefused(f"The contract's {field} must be {expected}, not {getattr(self, field)!r}.")
+                raise BundleRefused(
+                    f"The contract's {field} must be {expected}, not {getattr(self, field)!r}."
+                )
 
     def checks(self) -> list[tuple[str, bool, str]]:
         """Field, whether it fits, and what would."""
         recogniser = self.kind == "recogniser"
         threshold = self.published_threshold
         return [
-            ("name", bool(isinstance(self.name, str) and NAME.fullmatch(self.name)), "1 to 128 of A-Za-z0-9._~-"),
+            (
+                "name",
+                bool(isinstance(self.name, str) and NAME.fullmatch(self.name)),
+                "1 to 128 of A-Za-z0-9._~-",
+            ),
             ("kind", self.kind in KINDS, f"one of {', '.join(KINDS)}"),
             ("input_size", are_numbers(self.input_size, 2, positive=True), "a width and a height in pixels"),
             ("colour_order", self.colour_order in COLOUR_ORDERS, f"one of {', '.join(COLOUR_ORDERS)}"),
             ("mean", are_numbers(self.mean, 3), "three numbers"),
             ("std", are_numbers(self.std, 3, positive=True), "three positive numbers"),
             ("template", not recogniser or are_points(self.template, 5), "five points"),
-            ("dimension", not recogniser or are_numbers((self.dimension,), 1, positive=True), "a positive number"),
-            ("published_threshold", threshold is None or are_numbers((threshold,), 1), "a similarity or null"),
+            (
+                "dimension",
+                not recogniser or are_numbers((self.dimension,), 1, positive=True),
+                "a positive number",
+            ),
+            (
+                "published_threshold",
+                threshold is None or are_numbers((threshold,), 1),
+                "a similarity or null",
+            ),
         ]
 
 
@@ -75,7 +89,9 @@ def are_numbers(values: Any, count: int, *, positive: bool = False) -> bool:
 
 def are_points(values: Any, count: int) -> bool:
     """Whether these are `count` points."""
-    return isinstance(values, tuple) and len(values) == count and all(are_numbers(point, 2) for point in values)
+    return (
+        isinstance(values, tuple) and len(values) == count and all(are_numbers(point, 2) for point in values)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +130,9 @@ def read_contract(fields: Mapping[str, Any]) -> Contract:
     """A contract from its JSON object; unknown and missing keys are errors that name the known ones."""
     known = {field.name: field for field in dataclasses.fields(Contract)}
     if unknown := sorted(fields.keys() - known.keys()):
-        raise BundleRefused(f"The contract has unknown keys: {', '.join(unknown)}. Known: {', '.join(known)}.")
+        raise BundleRefused(
+            f"The contract has unknown keys: {', '.join(unknown)}. Known: {', '.join(known)}."
+        )
     required = {name for name, field in known.items() if field.default is dataclasses.MISSING}
     if missing := sorted(required - fields.keys()):
         raise BundleRefused(f"The contract lacks {', '.join(missing)}.")
@@ -139,19 +157,21 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def load_bundle(folder: Path, kind: str) -> Bundle:
-    """The bundle in a folder, its hash checked."""
+def load_bundle(folder: Path, kind: str | None = None) -> Bundle:
+    """The bundle in a folder, its hash checked, of the kind that is needed."""
     if not (folder / MANIFEST).exists():
         raise BundleRefused(f"There is no bundle in {folder}: run `sameface pull`, or name another folder.")
     fields = read_json(folder / MANIFEST)
     file, sha256 = str(fields.pop("file", "")), str(fields.pop("sha256", ""))
     bundle = Bundle(read_contract(fields), folder, file, sha256)
-    if bundle.contract.kind != kind:
+    if kind and bundle.contract.kind != kind:
         raise BundleRefused(f"{folder} holds a {bundle.contract.kind}; a {kind} is needed here.")
     if not bundle.path.is_file() or bundle.path.parent != folder:
         raise BundleRefused(f"{folder} lacks its ONNX file {file!r}.")
     if (found := hash_file(bundle.path)) != sha256:
-        raise BundleRefused(f"{bundle.path} is not the file of the contract: sha256 {found}, expected {sha256}.")
+        raise BundleRefused(
+            f"{bundle.path} is not the file of the contract: sha256 {found}, expected {sha256}."
+        )
     return bundle
 
 

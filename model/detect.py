@@ -53,7 +53,9 @@ class Detector:
 def draw_on_canvas(image: Image.Image, scale: float) -> np.ndarray:
     """The scaled image in the top left corner of a black canvas whose sides the strides divide."""
     width, height = (max(1, round(side * scale)) for side in image.size)
-    small = image if (width, height) == image.size else image.resize((width, height), Image.Resampling.BILINEAR)
+    small = (
+        image if (width, height) == image.size else image.resize((width, height), Image.Resampling.BILINEAR)
+    )
     canvas = np.zeros((-(-height // MULTIPLE) * MULTIPLE, -(-width // MULTIPLE) * MULTIPLE, 3), np.uint8)
     canvas[:height, :width] = np.asarray(small)
     return canvas
@@ -61,9 +63,13 @@ def draw_on_canvas(image: Image.Image, scale: float) -> np.ndarray:
 
 def decode_stride(outputs: dict[str, Floats], stride: int, width: int, min_score: float) -> Floats:
     """One stride's cells above the score as rows of left, top, width, height, ten landmark numbers, score."""
-    score = np.sqrt(outputs[f"cls_{stride}"][0, :, 0].clip(0, 1) * outputs[f"obj_{stride}"][0, :, 0].clip(0, 1))
+    score = np.sqrt(
+        outputs[f"cls_{stride}"][0, :, 0].clip(0, 1) * outputs[f"obj_{stride}"][0, :, 0].clip(0, 1)
+    )
     cells = np.flatnonzero(score >= min_score)
-    corner = np.stack([cells % (width // stride), cells // (width // stride)], axis=1)  # (found, 2) column, row
+    corner = np.stack(
+        [cells % (width // stride), cells // (width // stride)], axis=1
+    )  # (found, 2) column, row
     box = outputs[f"bbox_{stride}"][0, cells]
     size = np.exp(box[:, 2:].clip(max=MAX_LOG_SIZE)) * stride
     centre = (corner + box[:, :2]) * stride
@@ -96,6 +102,8 @@ def to_face(row: Floats, image_size: tuple[int, int]) -> DetectedFace:
     """A row as a face, its box cut to the image."""
     left, top = row[:2].clip(min=0)
     right, bottom = np.minimum(row[:2] + row[2:4], image_size)
-    numbers = [round(float(value), 2) for value in (left, top, max(0.0, right - left), max(0.0, bottom - top))]
+    numbers = [
+        round(float(value), 2) for value in (left, top, max(0.0, right - left), max(0.0, bottom - top))
+    ]
     landmarks = tuple((round(float(x), 2), round(float(y), 2)) for x, y in row[4:14].reshape(5, 2))
     return DetectedFace(Box(*numbers), landmarks, round(float(row[14]), 4))

@@ -55,7 +55,8 @@ def refuse_too_many_pixels(image: Image.Image, max_pixels: int) -> None:
     """The header is read by now, the pixels are not."""
     if image.width * image.height > max_pixels:
         raise ImageTooLarge(
-            f"The image has {image.width} x {image.height} pixels; {max_pixels} are allowed.", limit=max_pixels
+            f"The image has {image.width} x {image.height} pixels; {max_pixels} are allowed.",
+            limit=max_pixels,
         )
 
 

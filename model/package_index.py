@@ -1,9 +1,10 @@
-"""Finds a file on the package index that the user's pip is configured for, without running any of its code."""
+"""Finds a file on the package index that pip is configured for, without running any code of it."""
 
 import ast
 import ssl
 import subprocess
 import sys
+from typing import Any, cast
 
 from unearth import PackageFinder
 from unearth.fetchers import PyPIClient
@@ -18,10 +19,15 @@ SECTIONS = ("global", "install", "download", ":env:")  # of pip's configuration,
 def find_package(client: PyPIClient, source: PackageMember) -> str:
     """The address of the package's wheel or source archive."""
     name = source.requirement.partition("==")[0]
-    kinds = {"only_binary": [name]} if source.archive == "wheel" else {"no_binary": [name]}
+    only_wheel, only_sdist = ([name], []) if source.archive == "wheel" else ([], [name])
     settings = read_pip_settings()
     index = settings.get("index-url")
-    finder = PackageFinder(client, index_urls=[index] if index else [], **kinds)  # none: the public index
+    finder = PackageFinder(
+        cast("Any", client),
+        index_urls=[index] if index else [],  # none: the public index
+        only_binary=only_wheel,
+        no_binary=only_sdist,
+    )
     for extra in settings.get("extra-index-url", "").split():
         finder.add_index_url(extra)
     for links in settings.get("find-links", "").split():
@@ -36,7 +42,9 @@ def open_client() -> PyPIClient:
     """An HTTP client that trusts what pip trusts."""
     settings = read_pip_settings()
     context = ssl.create_default_context(cafile=settings.get("cert"))
-    return PyPIClient(trusted_hosts=settings.get("trusted-host", "").split(), verify=context, timeout=TIMEOUT_SECONDS)
+    return PyPIClient(
+        trusted_hosts=settings.get("trusted-host", "").split(), verify=context, timeout=TIMEOUT_SECONDS
+    )
 
 
 def read_pip_settings() -> dict[str, str]:
@@ -48,5 +56,7 @@ def read_pip_settings() -> dict[str, str]:
     sections: dict[str, str] = {}
     for section in SECTIONS:
         prefix = f"{section}."
-        sections |= {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
+        sections |= {
+            key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)
+        }
     return sections

@@ -11,7 +11,7 @@ from model.align import align_face
 from model.batching import Workers
 from model.bundle import load_bundle
 from model.choose import FACE_POLICIES
-from model.compare import Threshold, choose_threshold, measure_similarity
+from model.compare import choose_threshold, measure_similarity
 from model.detect import Detector, DetectorOptions
 from model.embed import Embedder
 from model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
@@ -48,6 +48,11 @@ class Look(Generic[Face]):
     faces: list[Face]
     stopwatch: Stopwatch
 
+    @property
+    def timings_ms(self) -> dict[str, float]:
+        """Where the time went, up to now."""
+        return self.stopwatch.milliseconds()
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -63,7 +68,11 @@ class Decision:
 
     same_person: bool
     similarity: float
-    threshold: Threshold
+    threshold: float
+    target_fmr: float | None
+    estimated_fmr: float | None
+    extrapolated: bool
+    calibration: str | None
     model: str
     probe: Side
     reference: Side
@@ -81,12 +90,14 @@ class Pipeline:
 
     async def detect(self, photo: bytes, faces: str = "all") -> Look[AlignedFace]:
         """The faces in a photo."""
-        [look] = await self.workers.run_all(lambda photo: self.find_faces(photo, faces), [photo])
+        stopwatch = Stopwatch()
+        [look] = await self.workers.run_all(lambda photo: self.find_faces(photo, faces, stopwatch), [photo])
         return look
 
     async def embed(self, photo: bytes, faces: str = "all") -> Look[EmbeddedFace]:
         """The faces in a photo with their embeddings."""
-        [look] = await self.workers.run_all(lambda photo: self.embed_faces(photo, faces), [photo])
+        stopwatch = Stopwatch()
+        [look] = await self.workers.run_all(lambda photo: self.embed_faces(photo, faces, stopwatch), [photo])
         return look
 
     async def verify(
@@ -101,7 +112,7 @@ class Pipeline:
     ) -> Decision:
         """Whether two photos show the same person; both are worked on at the same time."""
         stopwatch = Stopwatch()
-        chosen_threshold = choose_threshold(self.embedder.bundle.contract, threshold, target_fmr)
+        rule = choose_threshold(self.embedder.bundle.contract, threshold, target_fmr)
 
         def look_at(side: tuple[str, bytes]) -> Look[EmbeddedFace]:
             return self.embed_one_face(*side, faces=faces, min_quality=min_quality)
@@ -109,18 +120,22 @@ class Pipeline:
         looks = await self.workers.run_all(look_at, [("probe", probe), ("reference", reference)])
         similarity = measure_similarity(looks[0].faces[0].embedding, looks[1].faces[0].embedding)
         return Decision(
-            same_person=similarity >= chosen_threshold.value,
+            same_person=similarity >= rule.value,
             similarity=similarity,
-            threshold=chosen_threshold,
+            threshold=rule.value,
+            target_fmr=rule.target_fmr,
+            estimated_fmr=None,
+            extrapolated=rule.extrapolated,
+            calibration=rule.calibration,
             model=self.embedder.bundle.contract.name,
             probe=Side(looks[0].faces_found, looks[0].faces[0]),
             reference=Side(looks[1].faces_found, looks[1].faces[0]),
             timings_ms=stopwatch.milliseconds(looks[0].stopwatch, looks[1].stopwatch),
         )
 
-    def find_faces(self, photo: bytes, policy: str) -> Look[AlignedFace]:
+    def find_faces(self, photo: bytes, policy: str, stopwatch: Stopwatch | None = None) -> Look[AlignedFace]:
         """Bytes -> image -> detect -> align."""
-        stopwatch = Stopwatch()
+        stopwatch = stopwatch or Stopwatch()
         with stopwatch.stage("decode"):
             image = decode_image(photo, self.options.limits)
         with stopwatch.stage("detect"):
@@ -136,9 +151,11 @@ class Pipeline:
         crop = align_face(image, face.landmarks, contract.template, contract.input_size)
         return AlignedFace(face.box, face.landmarks, face.score, crop, assess_quality(face, crop))
 
-    def embed_faces(self, photo: bytes, policy: str) -> Look[EmbeddedFace]:
+    def embed_faces(
+        self, photo: bytes, policy: str, stopwatch: Stopwatch | None = None
+    ) -> Look[EmbeddedFace]:
         """Bytes -> image -> detect -> align -> embed."""
-        look = self.find_faces(photo, policy)
+        look = self.find_faces(photo, policy, stopwatch)
         with look.stopwatch.stage("embed"):
             embeddings = self.embedder.embed([face.crop for face in look.faces])
         faces = [
@@ -147,7 +164,9 @@ class Pipeline:
         ]
         return Look(look.faces_found, faces, look.stopwatch)
 
-    def embed_one_face(self, name: str, photo: bytes, *, faces: str, min_quality: float) -> Look[EmbeddedFace]:
+    def embed_one_face(
+        self, name: str, photo: bytes, *, faces: str, min_quality: float
+    ) -> Look[EmbeddedFace]:
         """The one face of a photo that is to be compared; errors say by `name` which photo they are about."""
         try:
             look = self.embed_faces(photo, faces)
@@ -163,7 +182,9 @@ class Pipeline:
             raise NoFaceFound("No face was found in the photo.", faces_found=0)
         quality, smallest = look.faces[0].quality, self.options.min_face_pixels
         if quality.size < smallest:
-            raise FaceTooSmall(f"The face has {quality.size:.0f} pixels; {smallest:.0f} are needed.", limit=smallest)
+            raise FaceTooSmall(
+                f"The face has {quality.size:.0f} pixels; {smallest:.0f} are needed.", limit=smallest
+            )
         if quality.score < min_quality:
             raise LowQualityFace(
                 f"The face's quality is {quality.score}; {min_quality} was asked for.", issues=quality.issues

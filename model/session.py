@@ -87,7 +87,9 @@ def open_runtime(bundle: Bundle, device: str, cache: Path) -> Runtime:
     session = open_session(prepared, device)
     provider = session.get_providers()[0]
     if provider != PROVIDERS[device][0]:
-        raise DeviceUnavailable(f"{bundle.contract.name} was to run on {PROVIDERS[device][0]} and got {provider}.")
+        raise DeviceUnavailable(
+            f"{bundle.contract.name} was to run on {PROVIDERS[device][0]} and got {provider}."
+        )
     batch_size = 32 if device == "gpu" and report["dynamic_batch"] else 1  # batches only slow a CPU down
     return Runtime(session, device, provider, batch_size)
 
@@ -115,7 +117,10 @@ def choose_variant(bundle: Bundle, device: str) -> tuple[bytes, dict[str, Any]]:
     samples = random_input(bundle)
     expected = run_published(bundle, samples)
     network = onnx.load(bundle.path)
-    chosen, report = bundle.path.read_bytes(), {"dynamic_batch": False, "split_prelu": False, "difference": 0.0}
+    chosen, report = (
+        bundle.path.read_bytes(),
+        {"dynamic_batch": False, "split_prelu": False, "difference": 0.0},
+    )
 
     graph.strip_initialiser_inputs(network)
     graph.free_shapes(network, {0: "batch"} if is_recogniser(bundle) else {2: "height", 3: "width"})
@@ -125,7 +130,10 @@ def choose_variant(bundle: Bundle, device: str) -> tuple[bytes, dict[str, Any]]:
     if difference > PARITY:
         log.warning("%s keeps its fixed shapes: freed, it differs by %.2g", bundle.contract.name, difference)
         return chosen, report
-    chosen, report = freed, {"dynamic_batch": is_recogniser(bundle), "split_prelu": False, "difference": difference}
+    chosen, report = (
+        freed,
+        {"dynamic_batch": is_recogniser(bundle), "split_prelu": False, "difference": difference},
+    )
 
     if device == "cpu" and graph.has_prelu(network):
         graph.split_prelu(network)
@@ -159,7 +167,9 @@ def run_published(bundle: Bundle, samples: Floats) -> list[Floats]:
     outputs = [np.concatenate(parts) for parts in zip(*answers, strict=True)]
     shape = outputs[0].shape[1:]
     if is_recogniser(bundle) and shape != (bundle.contract.dimension,):
-        raise BundleRefused(f"{bundle.path} yields {shape}; its contract says {bundle.contract.dimension} numbers.")
+        raise BundleRefused(
+            f"{bundle.path} yields {shape}; its contract says {bundle.contract.dimension} numbers."
+        )
     return outputs
 
 

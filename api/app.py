@@ -1,0 +1,67 @@
+"""Puts the server together: settings in, an ASGI application out."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
+
+from api import faces, health, models, verify
+from api.errors import add_error_handlers
+from api.guard import RequestGuard, RequestId
+from api.settings import Settings
+from model.errors import SamefaceError
+from model.pipeline import open_pipeline
+
+log = logging.getLogger("sameface")
+
+
+def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None = None) -> FastAPI:
+    """The application; it lives at once and is ready when the networks are warm.
+
+    Then `app.state.pipeline` is set, or `app.state.failure` if they cannot be loaded, and `on_loaded` called.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        loading = asyncio.create_task(load_pipeline(app, on_loaded))
+        yield
+        await loading
+        if app.state.pipeline:
+            app.state.pipeline.close()
+
+    app = FastAPI(
+        title="sameface",
+        description="Is this the same face? Detect, embed and verify faces over HTTP.",
+        version="1",
+        lifespan=lifespan,
+        redoc_url=None,
+    )
+    app.state.settings = settings
+    app.state.pipeline = app.state.failure = None
+    for room in (verify, faces, models, health):
+        app.include_router(room.router)
+    add_error_handlers(app)
+    # The last one added is the first one that a request meets.
+    app.add_middleware(RequestGuard, seconds=settings.request_seconds)
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware, allow_origins=settings.cors_origins, allow_methods=["*"], allow_headers=["*"]
+        )
+    app.add_middleware(RequestId)
+    return app
+
+
+async def load_pipeline(app: FastAPI, on_loaded: Callable[[FastAPI], None] | None) -> None:
+    """Open the networks beside the event loop, so that the process answers meanwhile."""
+    try:
+        app.state.pipeline = await asyncio.to_thread(open_pipeline, app.state.settings.pipeline_options())
+        runtime = app.state.pipeline.embedder.runtime
+        log.info("ready on device %s (%s)", runtime.device, runtime.provider)
+    except SamefaceError as error:
+        app.state.failure = error
+        log.error("cannot serve: %s", error.detail)
+    if on_loaded:
+        on_loaded(app)

@@ -1,0 +1,52 @@
+"""What routes ask for: a loaded pipeline with room in its queue, and a key with the right scope."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from api.errors import Forbidden, NotReady, Unauthorized
+from api.keys import find_key
+from api.settings import Settings
+from model.pipeline import Pipeline as LoadedPipeline
+
+bearer = HTTPBearer(auto_error=False, description="Needed only where the server has API keys.")
+
+
+def require_scope(scope: str) -> Callable[..., None]:
+    """A dependency that lets a request pass if its key has the scope, or if the server has no keys."""
+
+    def check(
+        request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+    ) -> None:
+        settings: Settings = request.app.state.settings
+        if not settings.api_keys:
+            return
+        key = find_key(settings.api_keys, credentials.credentials) if credentials else None
+        if key is None:
+            raise Unauthorized("Send `Authorization: Bearer` with one of the server's API keys.")
+        if scope not in key.scopes:
+            raise Forbidden(f"This needs a key with the scope {scope!r}.")
+
+    return check
+
+
+def get_pipeline(request: Request) -> LoadedPipeline:
+    """The pipeline once it is loaded."""
+    pipeline: LoadedPipeline | None = request.app.state.pipeline
+    if pipeline is None:
+        raise NotReady("The networks are still being loaded.", retry_after_seconds=2)
+    return pipeline
+
+
+Pipeline = Annotated[LoadedPipeline, Depends(get_pipeline)]
+
+
+def require_room(pipeline: Pipeline) -> None:
+    """Refuse before the upload what would be refused after it."""
+    pipeline.workers.check_room()
+
+
+READ = Depends(require_scope("read"))
+ROOM = Depends(require_room)

@@ -1,0 +1,65 @@
+"""What OpenAPI cannot read off the routes: bodies in two encodings, and the problems of each."""
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from api.errors import PROBLEMS
+
+PHOTO_PROBLEMS = (
+    "unreadable_image",
+    "unauthorized",
+    "forbidden",
+    "image_too_large",
+    "body_too_large",
+    "too_many_images",
+    "unsupported_image",
+    "unsupported_media_type",
+    "invalid_request",
+    "several_faces_found",
+    "overloaded",
+    "not_ready",
+    "timed_out",
+)
+
+
+def document_body(schema: type[BaseModel]) -> dict[str, Any]:
+    """The request body of a route that reads it itself: a form, or JSON with base64."""
+    in_json = schema.model_json_schema()
+    in_form = schema.model_json_schema()
+    example: dict[str, Any] = {}
+    for name, field in in_form["properties"].items():
+        if schema.model_fields[name].annotation is bytes:
+            example[name] = {"base64": "/9j/4AAQSkZJRgABAQAAAQABAAD..."}
+            in_form["properties"][name] = {
+                "type": "string",
+                "contentMediaType": "application/octet-stream",
+                "description": field.get("description", ""),
+            }
+    content = {
+        "multipart/form-data": {"schema": in_form},
+        "application/json": {"schema": in_json, "example": example},
+    }
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def problems(*codes: str) -> dict[int | str, dict[str, Any]]:
+    """The failures of a route, one example per code."""
+    responses: dict[int | str, dict[str, Any]] = {}
+    for code in codes:
+        status, title = PROBLEMS[code]
+        response = responses.setdefault(
+            status, {"description": "", "content": {"application/problem+json": {"examples": {}}}}
+        )
+        response["description"] = f"{response['description']}, `{code}`".removeprefix(", ")
+        response["content"]["application/problem+json"]["examples"][code] = {
+            "value": {
+                "type": f"urn:sameface:problem:{code}",
+                "title": title,
+                "status": status,
+                "code": code,
+                "detail": "What exactly happened and what to do about it.",
+                "request_id": "4f1c",
+            }
+        }
+    return responses

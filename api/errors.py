@@ -1,0 +1,161 @@
+"""Turns every failure into problem+json (RFC 9457) by one table; no traceback ever leaves."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+from starlette.exceptions import HTTPException
+
+from model.errors import SamefaceError
+
+log = logging.getLogger("sameface.errors")
+
+# code: status, title. The README's table is tested against this one.
+PROBLEMS: dict[str, tuple[int, str]] = {
+    "unreadable_image": (400, "The image cannot be decoded"),
+    "unauthorized": (401, "A valid API key is needed"),
+    "forbidden": (403, "The API key lacks the scope"),
+    "not_found": (404, "There is nothing at this address"),
+    "method_not_allowed": (405, "This address does not take this method"),
+    "model_mismatch": (409, "The embeddings are of two models"),
+    "image_too_large": (413, "The image is too large"),
+    "body_too_large": (413, "The request is too large"),
+    "too_many_images": (413, "The request has too many images"),
+    "unsupported_image": (415, "The image format is not supported"),
+    "unsupported_media_type": (415, "The content type is not supported"),
+    "invalid_request": (422, "The request is not valid"),
+    "no_face_found": (422, "No face was found"),
+    "several_faces_found": (422, "More than one face was found"),
+    "face_too_small": (422, "The face is too small"),
+    "low_quality_face": (422, "The face's quality is too low"),
+    "not_calibrated": (422, "The model has no calibration"),
+    "overloaded": (429, "The server is busy"),
+    "internal": (500, "Something went wrong here"),
+    "not_ready": (503, "The server is still starting"),
+    "timed_out": (503, "The request took too long"),
+}
+
+
+class Unauthorized(SamefaceError):
+    """The request carries no key, or an unknown one."""
+
+    code = "unauthorized"
+
+
+class Forbidden(SamefaceError):
+    """The key is known and lacks the scope."""
+
+    code = "forbidden"
+
+
+class BodyTooLarge(SamefaceError):
+    """More bytes than all that a request may carry."""
+
+    code = "body_too_large"
+
+
+class TooManyImages(SamefaceError):
+    """More images than a request may carry."""
+
+    code = "too_many_images"
+
+
+class UnsupportedMediaType(SamefaceError):
+    """Neither multipart nor JSON."""
+
+    code = "unsupported_media_type"
+
+
+class InvalidRequest(SamefaceError):
+    """The body does not have the fields that the route takes."""
+
+    code = "invalid_request"
+
+
+class NotReady(SamefaceError):
+    """The networks are still being loaded."""
+
+    code = "not_ready"
+
+
+class TimedOut(SamefaceError):
+    """The time limit of a request is over."""
+
+    code = "timed_out"
+
+
+class Problem(JSONResponse):
+    """A failure as the client sees it."""
+
+    media_type = "application/problem+json"
+
+
+def describe(error: SamefaceError, request_id: str) -> dict[str, Any]:
+    """The body of a problem."""
+    status, title = PROBLEMS[error.code]
+    return {
+        "type": f"urn:sameface:problem:{error.code}",
+        "title": title,
+        "status": status,
+        "code": error.code,
+        "detail": error.detail,
+        "request_id": request_id,
+        **error.facts,
+    }
+
+
+def to_problem(error: SamefaceError, scope: Mapping[str, Any]) -> Problem:
+    """The response for a failure."""
+    if error.code not in PROBLEMS:
+        log.error("%s: %s", type(error).__name__, error.detail)
+        error = internal_error()
+    headers = {}
+    if error.code == "unauthorized":
+        headers["WWW-Authenticate"] = "Bearer"
+    if "retry_after_seconds" in error.facts:
+        headers["Retry-After"] = str(error.facts["retry_after_seconds"])
+    return Problem(
+        describe(error, scope["state"]["request_id"]), status_code=PROBLEMS[error.code][0], headers=headers
+    )
+
+
+def internal_error() -> SamefaceError:
+    """What a client learns of a defect: that there is one, and the id to ask about."""
+    return SamefaceError("The server failed; its log has the details under this request id.")
+
+
+def to_invalid_request(errors: list[Any]) -> InvalidRequest:
+    """Pydantic's findings without the input that they quote: it may be somebody's face."""
+    found = [{"field": name_field(error), "problem": error["msg"]} for error in errors]
+    sentence = "; ".join(f"{entry['field']}: {entry['problem']}" for entry in found[:5])
+    return InvalidRequest(f"The request does not fit: {sentence}.", errors=found[:20])
+
+
+def name_field(error: ErrorDetails) -> str:
+    """Where in the body the error is."""
+    return ".".join(str(part) for part in error["loc"]) or "body"
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Let the table answer for every exception that a route raises."""
+
+    @app.exception_handler(SamefaceError)
+    async def on_failure(request: Request, error: SamefaceError) -> Problem:
+        return to_problem(error, request.scope)
+
+    @app.exception_handler(ValidationError)
+    @app.exception_handler(RequestValidationError)
+    async def on_invalid(request: Request, error: ValidationError | RequestValidationError) -> Problem:
+        return to_problem(to_invalid_request(list(error.errors())), request.scope)
+
+    @app.exception_handler(HTTPException)
+    async def on_http(request: Request, error: HTTPException) -> Problem:
+        code = "method_not_allowed" if error.status_code == 405 else "not_found"
+        failure = SamefaceError(f"{request.method} {request.url.path}: {error.detail}.")
+        failure.code = code
+        return to_problem(failure, request.scope)

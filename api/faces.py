@@ -1,0 +1,31 @@
+"""The faces of one photo: where they are, and their embeddings."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+
+from api.dependencies import READ, ROOM, Pipeline
+from api.documentation import PHOTO_PROBLEMS, document_body, problems
+from api.schemas import DetectRequest, DetectResponse, EmbedRequest, EmbedResponse
+from api.uploads import body_of
+
+router = APIRouter(
+    prefix="/v1", tags=["faces"], dependencies=[READ, ROOM], responses=problems(*PHOTO_PROBLEMS)
+)
+
+
+@router.post("/detect", openapi_extra=document_body(DetectRequest))
+async def detect(
+    body: Annotated[DetectRequest, Depends(body_of(DetectRequest))], pipeline: Pipeline
+) -> DetectResponse:
+    """Find the faces in a photo."""
+    return DetectResponse.model_validate(await pipeline.detect(body.image, body.faces))
+
+
+@router.post("/embed", openapi_extra=document_body(EmbedRequest))
+async def embed(
+    body: Annotated[EmbedRequest, Depends(body_of(EmbedRequest))], pipeline: Pipeline
+) -> EmbedResponse:
+    """Find the faces in a photo and embed each."""
+    look = await pipeline.embed(body.image, body.faces)
+    return EmbedResponse.from_look(look, pipeline.embedder.bundle.contract.name, body.encoding)

@@ -1,0 +1,27 @@
+"""Whether the server lives, and whether it is ready."""
+
+from fastapi import APIRouter
+
+from api.dependencies import Pipeline
+from api.documentation import problems
+from api.schemas import Live, Ready
+
+router = APIRouter(prefix="/health", tags=["health"])
+
+
+@router.get("/live")
+async def live() -> Live:
+    """Answer as long as the process does."""
+    return Live()
+
+
+@router.get("/ready", responses=problems("not_ready"))
+async def ready(pipeline: Pipeline) -> Ready:
+    """Answer 200 once the networks are warm, and say what they run on."""
+    runtime = pipeline.embedder.runtime
+    return Ready(
+        device=runtime.device,
+        provider=runtime.provider,
+        recognizer=pipeline.embedder.bundle.contract.name,
+        detector=pipeline.detector.bundle.contract.name,
+    )

@@ -1,0 +1,112 @@
+"""Everything that can be set, each by a SAMEFACE_ variable or by a flag of `sameface serve`."""
+
+import ipaddress
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from api.keys import ApiKey, parse_key
+from model.detect import DetectorOptions
+from model.folders import DEFAULT_DATA, DataFolder
+from model.image import ImageLimits
+from model.pipeline import PipelineOptions
+
+PREFIX = "SAMEFACE_"
+PILLOWS_OWN_LIMIT = 178_000_000
+
+
+def split_list(value: Any) -> Any:
+    """`a, b` in the environment or on the command line is a list of two."""
+    return (
+        tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+    )
+
+
+def parse_keys(value: Any) -> Any:
+    """The entries that `sameface new-key` prints."""
+    return tuple(parse_key(entry) if isinstance(entry, str) else entry for entry in split_list(value))
+
+
+class Settings(BaseSettings):
+    """Read once at start and passed on."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
+
+    host: str = Field("127.0.0.1", description="Address to listen on; off loopback only with API keys.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on.")
+    listen_without_keys: bool = Field(
+        False,
+        description="Listen off loopback although there are no API keys: anyone who reaches it may use it.",
+    )
+    api_keys: Annotated[tuple[ApiKey, ...], NoDecode, BeforeValidator(parse_keys)] = Field(
+        (), description="Hashed keys as `sameface new-key` prints them, separated by commas."
+    )
+    cors_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)] = Field(
+        (), description="Origins whose pages may call the API from a browser, separated by commas."
+    )
+    data: Path = Field(DEFAULT_DATA, description="Folder for models and all else that is kept.")
+    recognizer: Path | None = Field(
+        None, description="Folder of the recogniser's bundle; SFace from the data folder."
+    )
+    detector: Path | None = Field(
+        None, description="Folder of the detector's bundle; YuNet from the data folder."
+    )
+    device: Literal["auto", "cpu", "gpu"] = Field(
+        "auto",
+        description="`gpu` refuses to start without a working one; `auto` takes what there is and says so.",
+    )
+    threads: int | None = Field(None, ge=1, description="Photos worked on at the same time; one per core.")
+    queue: int = Field(32, ge=0, description="Photos that may wait; beyond, requests are answered with 429.")
+    request_seconds: float = Field(30.0, gt=0, description="Time limit of a request, its upload included.")
+    max_image_bytes: int = Field(10_000_000, ge=1, description="Bytes of one image.")
+    max_image_pixels: int = Field(
+        50_000_000,
+        ge=1,
+        le=PILLOWS_OWN_LIMIT,
+        description="Pixels of one image, checked before it is decoded.",
+    )
+    max_images: int = Field(16, ge=2, description="Images of one request.")
+    max_faces: int = Field(
+        64, ge=1, description="Faces of one photo that are answered, most prominent first."
+    )
+    min_face_pixels: float = Field(20.0, ge=0, description="Smallest face that is compared.")
+    min_face_score: float = Field(
+        0.7, ge=0, le=1, description="Detector score from which something is a face."
+    )
+    detect_pixels: int = Field(
+        640,
+        ge=32,
+        le=4096,
+        description="Longer side at which faces are looked for; more finds smaller ones, slower.",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="How much is logged.")
+
+    @property
+    def folder(self) -> DataFolder:
+        """The data folder and the places inside it."""
+        return DataFolder(self.data)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the server."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    def pipeline_options(self) -> PipelineOptions:
+        """The part that the pipeline is built from."""
+        return PipelineOptions(
+            recognizer=(self.recognizer or self.folder.recognizer).expanduser(),
+            detector=(self.detector or self.folder.detector).expanduser(),
+            cache=self.folder.cache,
+            device=self.device,
+            threads=self.threads,
+            queue=self.queue,
+            limits=ImageLimits(self.max_image_bytes, self.max_image_pixels),
+            detection=DetectorOptions(self.detect_pixels, self.min_face_score),
+            max_faces=self.max_faces,
+            min_face_pixels=self.min_face_pixels,
+        )

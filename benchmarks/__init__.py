@@ -1,0 +1,1 @@
+"""One script per question; each prints one table."""

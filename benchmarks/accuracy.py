@@ -1,0 +1,105 @@
+"""How accurate is the whole path, photos in, next to OpenCV's own on the same weights?
+
+python -m benchmarks.accuracy LFW_FOLDER [--data ~/.sameface]
+"""
+
+import argparse
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from benchmarks.lfw import Pair, read_pairs
+from benchmarks.opencv import OpenCvPath
+from model.pipeline import Pipeline, PipelineOptions, open_pipeline
+
+Embed = Callable[[bytes], Any | None]
+
+
+def main() -> None:
+    """Score every pair on both paths and print the table."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("lfw", type=Path)
+    arguments.add_argument("--data", type=Path, default=Path("~/.sameface").expanduser())
+    options = arguments.parse_args()
+    pairs = read_pairs(options.lfw)
+    pipeline = open_from(options.data)
+    opencv = OpenCvPath(pipeline.detector.bundle.path, pipeline.embedder.bundle.path)
+
+    table = Table(
+        "path", "5-fold accuracy", "wrong", "no face", "FNMR at 0.363", "FMR at 0.363", title="lfw_dev"
+    )
+    for policy in ("prominent", "largest"):
+        similarities = score(pairs, partial(first_face, pipeline, policy), threads=pipeline.workers.threads)
+        table.add_row(f"sameface, {policy}", *describe(pairs, similarities))
+    table.add_row("OpenCV, nearest the centre", *describe(pairs, score(pairs, opencv.embed, threads=1)))
+    Console().print(table)
+    pipeline.close()
+
+
+def open_from(data: Path) -> Pipeline:
+    """The default pipeline on the bundles in a data folder."""
+    models = data / "models"
+    return open_pipeline(
+        PipelineOptions(
+            recognizer=models / "sface-2021dec", detector=models / "yunet-2023mar", cache=data / "cache"
+        )
+    )
+
+
+def first_face(pipeline: Pipeline, policy: str, photo: bytes) -> Any | None:
+    """The embedding of the chosen face, as `/v1/verify` would take it."""
+    faces = pipeline.embed_faces(photo, policy).faces
+    return faces[0].embedding.values if faces else None
+
+
+def score(pairs: list[Pair], embed: Embed, *, threads: int) -> list[float]:
+    """The similarity of every pair, NaN where a photo has no face."""
+    photos = sorted({path for pair in pairs for path in (pair.probe, pair.reference)})
+    with ThreadPoolExecutor(threads) as executor:
+        results = executor.map(lambda path: embed(path.read_bytes()), photos)
+        embeddings = dict(zip(photos, track(results, total=len(photos), transient=True), strict=True))
+    return [similarity(embeddings[pair.probe], embeddings[pair.reference]) for pair in pairs]
+
+
+def similarity(probe: Any | None, reference: Any | None) -> float:
+    """The cosine, or NaN if one of the two is missing."""
+    return float("nan") if probe is None or reference is None else float(probe @ reference)
+
+
+def describe(pairs: list[Pair], similarities: Iterable[float]) -> list[str]:
+    """A row of the table."""
+    scores = np.array(list(similarities))
+    same = np.array([pair.same_person for pair in pairs])
+    wrong = count_wrong(scores, same, np.array([pair.fold for pair in pairs]))
+    missed, matched = np.mean(~(scores[same] >= 0.363)), np.mean(scores[~same] >= 0.363)
+    return [
+        f"{1 - wrong / len(pairs):.2%}",
+        f"{wrong} of {len(pairs)}",
+        f"{np.isnan(scores).sum()}",
+        f"{missed:.2%}",
+        f"{matched:.2%}",
+    ]
+
+
+def count_wrong(scores: np.ndarray, same: np.ndarray, folds: np.ndarray) -> int:
+    """Wrong answers when each fold is decided by the best threshold of the others; no face is wrong."""
+    wrong = 0
+    for fold in np.unique(folds):
+        others = folds != fold
+        candidates = np.sort(scores[others][~np.isnan(scores[others])])
+        errors = [np.sum((scores[others] >= threshold) != same[others]) for threshold in candidates]
+        threshold = candidates[int(np.argmin(errors))]
+        decided = scores[~others] >= threshold
+        wrong += int(np.sum((decided != same[~others]) | np.isnan(scores[~others])))
+    return wrong
+
+
+if __name__ == "__main__":
+    main()

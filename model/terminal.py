@@ -1,0 +1,80 @@
+"""How the command line shows things: tables and sentences for people, JSON for scripts."""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
+
+from model.bundle import Bundle
+from model.faces import Embedding
+from model.pipeline import Decision, Look
+from model.pull import Progress as Report
+
+console = Console()
+
+
+def print_json(value: Any) -> None:
+    """The value as JSON, in the names that the HTTP API uses."""
+    print(json.dumps(to_plain(value), indent=2))
+
+
+def to_plain(value: Any) -> Any:
+    """Dataclasses as objects; crops stay out, embeddings are lists of numbers."""
+    if isinstance(value, Embedding):
+        return value.values.tolist()
+    if isinstance(value, Look):
+        return {
+            "faces": to_plain(value.faces),
+            "faces_found": value.faces_found,
+            "timings_ms": value.timings_ms,
+        }
+    if dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value) if field.name != "crop"]
+        return {name: to_plain(getattr(value, name)) for name in names}
+    if isinstance(value, list | tuple):
+        return [to_plain(item) for item in value]
+    return value
+
+
+def describe_decision(decision: Decision) -> str:
+    """A decision in one line."""
+    verdict = (
+        "[green]the same person[/green]" if decision.same_person else "[yellow]different people[/yellow]"
+    )
+    sign = ">=" if decision.same_person else "<"
+    return f"{verdict}: similarity {decision.similarity:.3f} {sign} threshold {decision.threshold:g}"
+
+
+def describe_bundle(bundle: Bundle) -> dict[str, Any]:
+    """What matters of a bundle to somebody who chooses one."""
+    contract = bundle.contract
+    return {
+        "name": contract.name,
+        "kind": contract.kind,
+        "dimension": contract.dimension,
+        "published_threshold": contract.published_threshold,
+        "licence": contract.licence,
+        "source": contract.source,
+        "sha256": bundle.sha256,
+        "identity": bundle.identity,
+        "folder": str(bundle.folder),
+    }
+
+
+@contextmanager
+def report_downloads() -> Iterator[Report]:
+    """A progress bar per download, on a terminal."""
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def report(what: str, done: int, total: int | None) -> None:
+            if what not in tasks:
+                tasks[what] = progress.add_task(what)
+            progress.update(tasks[what], completed=done, total=total)
+
+        yield report

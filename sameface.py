@@ -1,0 +1,64 @@
+"""The command line: every room brings its own commands and is imported only when one of them is asked for."""
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+
+from model.errors import SamefaceError
+
+ROOMS = {
+    "serve": "api.commands",
+    "verify": "model.commands",
+    "detect": "model.commands",
+    "embed": "model.commands",
+    "pull": "model.commands",
+    "models": "model.commands",
+    "demo": "model.commands",
+    "new-key": "api.commands",
+}
+
+
+class Rooms(TyperGroup):
+    """Finds a command in the room it belongs to."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """All names, in the order of the help."""
+        return list(ROOMS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of this name, its room imported now."""
+        if cmd_name not in ROOMS:
+            return None
+        room = typer.main.get_group(import_module(ROOMS[cmd_name]).app)
+        return room.get_command(ctx, cmd_name)
+
+
+app = typer.Typer(
+    cls=Rooms,
+    help="Is this the same face?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def root() -> None:
+    """Is this the same face?"""
+
+
+def main() -> None:
+    """Run a command: 0 is yes or done, 1 is no, 2 is an error, said in one sentence."""
+    try:
+        app()
+    except SamefaceError as error:
+        Console(stderr=True).print(f"[red]{error.code}[/red]: {error.detail}", soft_wrap=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()
