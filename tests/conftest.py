@@ -1,0 +1,120 @@
+"""Real parts, made small: bundles of tiny networks, a pipeline on them, and a server on a free port."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+
+from api.app import create_app
+from api.settings import Settings
+from model.errors import PullFailed
+from model.folders import DataFolder
+from model.pipeline import Pipeline, PipelineOptions, open_pipeline
+from model.pull import pull_model, pull_portraits
+from tests.networks import build_detector, build_recogniser
+
+Serve = Callable[..., "contextmanager[httpx.Client]"]
+TEST_DATA = Path("~/.cache/sameface-tests").expanduser()
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with the tiny networks."""
+    root = tmp_path_factory.mktemp("data")
+    for build in (build_recogniser, build_detector):
+        folder = root / "models" / build.__name__.removeprefix("build_")
+        folder.mkdir(parents=True)
+        build(folder)
+    return root
+
+
+@pytest.fixture(scope="session")
+def options(data: Path) -> PipelineOptions:
+    models = data / "models"
+    return PipelineOptions(
+        recognizer=models / "recogniser", detector=models / "detector", cache=data / "cache"
+    )
+
+
+@pytest.fixture(scope="session")
+def pipeline(options: PipelineOptions) -> Iterator[Pipeline]:
+    pipeline = open_pipeline(options)
+    yield pipeline
+    pipeline.close()
+
+
+@pytest.fixture(scope="session")
+def serve(data: Path) -> Serve:
+    """Starts a server with the tiny networks and these settings, and stops it."""
+
+    @contextmanager
+    def start(*, wait_until_ready: bool = True, **settings: object) -> Iterator[httpx.Client]:
+        models = data / "models"
+        defaults = {"data": data, "recognizer": models / "recogniser", "detector": models / "detector"}
+        app = create_app(Settings(**{**defaults, **settings}))
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))
+        listener = socket.create_server(("127.0.0.1", 0))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        try:
+            with httpx.Client(base_url=address, timeout=30) as client:
+                if wait_until_ready:
+                    wait_for(lambda: client.get("/health/ready").status_code == 200)
+                client.app = app  # for tests that look behind the interface
+                yield client
+        finally:
+            server.should_exit = True
+            thread.join()
+            listener.close()
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def client(serve: Serve) -> Iterator[httpx.Client]:
+    """A client of a server with the default settings."""
+    with serve() as client:
+        yield client
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
+    """Return as soon as the condition holds; fail if it never does."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if condition():
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.01)
+    pytest.fail("waited in vain")
+
+
+@pytest.fixture(scope="session")
+def real_data() -> DataFolder:
+    """A data folder with the published networks and portraits, pulled once."""
+    folder = DataFolder(TEST_DATA)
+    try:
+        for name in ("yunet", "sface"):
+            pull_model(name, folder.models)
+        pull_portraits(folder.demo)
+    except PullFailed as error:
+        pytest.skip(f"the published files cannot be pulled here: {error.detail}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def real_pipeline(real_data: DataFolder) -> Iterator[Pipeline]:
+    """The pipeline that `make serve` serves."""
+    pipeline = open_pipeline(
+        PipelineOptions(recognizer=real_data.recognizer, detector=real_data.detector, cache=real_data.cache)
+    )
+    yield pipeline
+    pipeline.close()
