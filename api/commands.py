@@ -6,7 +6,7 @@ import logging
 import math
 import socket
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
 import typer
 import uvicorn
@@ -45,13 +45,15 @@ def take_settings(command: Callable[[Settings], None]) -> Callable[..., None]:
 def to_flag(name: str) -> inspect.Parameter:
     """A setting as a flag that names its variable and its default."""
     field = Settings.model_fields[name]
-    shown = "" if field.default in (None, (), False) else f" [default: {field.default}]"
-    help_text = f"{field.description} [{PREFIX}{name.upper()}]{shown}"
-    kind = bool | None if field.annotation is bool else str | None
-    option = typer.Option(f"--{name.replace('_', '-')}", help=help_text, show_default=False)
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, option]
+    kind: Any = str if get_origin(field.annotation) is tuple else field.annotation
+    option = typer.Option(
+        f"--{name.replace('_', '-')}",
+        envvar=f"{PREFIX}{name.upper()}",
+        help=field.description,
+        show_default=str(field.default) if field.default else False,
     )
+    annotation = Annotated[kind | None, option]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 @app.command("serve")

@@ -43,9 +43,10 @@ def document_body(schema: type[BaseModel]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-def problems(*codes: str) -> dict[int | str, dict[str, Any]]:
-    """The failures of a route, one example per code."""
-    responses: dict[int | str, dict[str, Any]] = {}
+def answers(example: dict[str, Any], *codes: str) -> dict[int | str, dict[str, Any]]:
+    """What a route answers: an example of success, and one of each failure."""
+    success = {"content": {"application/json": {"example": example}}}
+    responses: dict[int | str, dict[str, Any]] = {200: success}
     for code in codes:
         status, title = PROBLEMS[code]
         response = responses.setdefault(

@@ -4,17 +4,20 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
+from api import examples
 from api.dependencies import READ, ROOM, Pipeline
-from api.documentation import PHOTO_PROBLEMS, document_body, problems
+from api.documentation import PHOTO_PROBLEMS, answers, document_body
 from api.schemas import DetectRequest, DetectResponse, EmbedRequest, EmbedResponse
 from api.uploads import body_of
 
-router = APIRouter(
-    prefix="/v1", tags=["faces"], dependencies=[READ, ROOM], responses=problems(*PHOTO_PROBLEMS)
+router = APIRouter(prefix="/v1", tags=["faces"], dependencies=[READ, ROOM])
+
+
+@router.post(
+    "/detect",
+    openapi_extra=document_body(DetectRequest),
+    responses=answers(examples.DETECT, *PHOTO_PROBLEMS),
 )
-
-
-@router.post("/detect", openapi_extra=document_body(DetectRequest))
 async def detect(
     body: Annotated[DetectRequest, Depends(body_of(DetectRequest))], pipeline: Pipeline
 ) -> DetectResponse:
@@ -22,7 +25,11 @@ async def detect(
     return DetectResponse.model_validate(await pipeline.detect(body.image, body.faces))
 
 
-@router.post("/embed", openapi_extra=document_body(EmbedRequest))
+@router.post(
+    "/embed",
+    openapi_extra=document_body(EmbedRequest),
+    responses=answers(examples.EMBED, *PHOTO_PROBLEMS),
+)
 async def embed(
     body: Annotated[EmbedRequest, Depends(body_of(EmbedRequest))], pipeline: Pipeline
 ) -> EmbedResponse:

@@ -2,20 +2,21 @@
 
 from fastapi import APIRouter
 
+from api import examples
 from api.dependencies import Pipeline
-from api.documentation import problems
+from api.documentation import answers
 from api.schemas import Live, Ready
 
 router = APIRouter(prefix="/health", tags=["health"])
 
 
-@router.get("/live")
+@router.get("/live", responses=answers(examples.LIVE))
 async def live() -> Live:
     """Answer as long as the process does."""
     return Live()
 
 
-@router.get("/ready", responses=problems("not_ready"))
+@router.get("/ready", responses=answers(examples.READY, "not_ready"))
 async def ready(pipeline: Pipeline) -> Ready:
     """Answer 200 once the networks are warm, and say what they run on."""
     runtime = pipeline.embedder.runtime

@@ -2,19 +2,15 @@
 
 from fastapi import APIRouter
 
+from api import examples
 from api.dependencies import READ, Pipeline
-from api.documentation import problems
+from api.documentation import answers
 from api.schemas import LoadedModel, ModelList
 
-router = APIRouter(
-    prefix="/v1",
-    tags=["models"],
-    dependencies=[READ],
-    responses=problems("unauthorized", "forbidden", "not_ready"),
-)
+router = APIRouter(prefix="/v1", tags=["models"], dependencies=[READ])
 
 
-@router.get("/models")
+@router.get("/models", responses=answers(examples.MODELS, "unauthorized", "forbidden", "not_ready"))
 async def list_models(pipeline: Pipeline) -> ModelList:
     """List the networks that the server runs, with their licence, hash and device."""
     parts = (pipeline.embedder, pipeline.detector)

@@ -4,8 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
+from api import examples
 from api.dependencies import READ, ROOM, Pipeline
-from api.documentation import PHOTO_PROBLEMS, document_body, problems
+from api.documentation import PHOTO_PROBLEMS, answers, document_body
 from api.schemas import VerifyRequest, VerifyResponse
 from api.uploads import body_of
 
@@ -15,8 +16,13 @@ router = APIRouter(prefix="/v1", tags=["verify"], dependencies=[READ, ROOM])
 @router.post(
     "/verify",
     openapi_extra=document_body(VerifyRequest),
-    responses=problems(
-        *PHOTO_PROBLEMS, "no_face_found", "face_too_small", "low_quality_face", "not_calibrated"
+    responses=answers(
+        examples.VERIFY,
+        *PHOTO_PROBLEMS,
+        "no_face_found",
+        "face_too_small",
+        "low_quality_face",
+        "not_calibrated",
     ),
 )
 async def verify(

@@ -187,7 +187,9 @@ class Pipeline:
             )
         if quality.score < min_quality:
             raise LowQualityFace(
-                f"The face's quality is {quality.score}; {min_quality} was asked for.", issues=quality.issues
+                f"The face's quality is {quality.score}; {min_quality} was asked for.",
+                limit=min_quality,
+                issues=quality.issues,
             )
 
     def warm_up(self) -> None:

@@ -87,7 +87,7 @@ def build_detector(folder: Path) -> Bundle:
 def build_recogniser(
     folder: Path, *, name: str = "tiny-recogniser", threshold: float | None = 0.5, seed: int = 1
 ) -> Bundle:
-    """Projects the red channel's 8 x 8 pattern; as awkward as SFace: fixed batch, PRelu, weights as inputs."""
+    """Projects the red 8 x 8 pattern; as awkward as SFace: fixed batch, PRelu, weights as inputs."""
     random = np.random.default_rng(seed)
     projection = np.zeros((DIMENSION, 3, 8, 8))
     projection[:, 0] = random.normal(size=(DIMENSION, 8, 8)) / 500

@@ -1,4 +1,4 @@
-"""Draws photos for `tests.networks`: a face is a green square, the pattern in its red channel is who it is."""
+"""Draws photos for `tests.networks`: a face is a green square, its red pattern says who it is."""
 
 import io
 from typing import Any

@@ -1,0 +1,63 @@
+"""One example per answer, shown in the documentation and tested against the schemas."""
+
+FACE = {
+    "box": {"left": 371.23, "top": 89.81, "width": 240.06, "height": 329.45},
+    "landmarks": [[438.71, 213.95], [553.83, 213.68], [494.52, 267.51], [440.01, 317.7], [546.99, 319.01]],
+    "score": 0.9462,
+    "quality": {
+        "score": 1.0,
+        "sharpness": 0.1174,
+        "brightness": 0.564,
+        "yaw": -1.7,
+        "size": 240.1,
+        "issues": [],
+    },
+}
+TIMINGS = {"decode": 5.1, "detect": 14.2, "align": 1.1, "total": 20.6}
+
+DETECT = {"faces": [FACE], "faces_found": 1, "timings_ms": TIMINGS}
+EMBED = {
+    "model": "sface-2021dec",
+    "faces": [{**FACE, "embedding": [0.0812, -0.0344, 0.1021]}],
+    "faces_found": 1,
+    "timings_ms": {**TIMINGS, "embed": 20.3, "total": 41.2},
+}
+VERIFY = {
+    "same_person": True,
+    "similarity": 0.741723,
+    "threshold": 0.363,
+    "target_fmr": None,
+    "estimated_fmr": None,
+    "extrapolated": False,
+    "calibration": None,
+    "model": "sface-2021dec",
+    "probe": {"faces_found": 1, "face": FACE},
+    "reference": {"faces_found": 1, "face": FACE},
+    "timings_ms": {"decode": 10.2, "detect": 28.4, "align": 2.2, "embed": 40.6, "total": 43.1},
+}
+MODELS = {
+    "items": [
+        {
+            "name": "sface-2021dec",
+            "kind": "recogniser",
+            "dimension": 128,
+            "published_threshold": 0.363,
+            "calibration": None,
+            "licence": "Apache-2.0",
+            "source": "https://github.com/opencv/opencv_zoo",
+            "sha256": "0ba9fbfa01b5270c96627c4ef784da859931e02f04419c829e83484087c34e79",
+            "identity": "c0587f2fd9690b6414d732fce80fe5781fdeb3b268f23c4ef100f323a541a8d8",
+            "device": "cpu",
+            "provider": "CPUExecutionProvider",
+        }
+    ],
+    "next_cursor": None,
+}
+LIVE = {"status": "alive"}
+READY = {
+    "status": "ready",
+    "device": "cpu",
+    "provider": "CPUExecutionProvider",
+    "recognizer": "sface-2021dec",
+    "detector": "yunet-2023mar",
+}

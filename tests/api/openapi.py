@@ -1,0 +1,18 @@
+"""Writes the `openapi.json` that is committed beside the code: `make openapi`."""
+
+import json
+from pathlib import Path
+
+from api.app import create_app
+from api.settings import Settings
+
+OPENAPI = Path(__file__).parents[2] / "openapi.json"
+
+
+def describe_api() -> str:
+    """The contract as the server publishes it."""
+    return json.dumps(create_app(Settings()).openapi(), indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    OPENAPI.write_text(describe_api(), "utf-8")

@@ -1,0 +1,59 @@
+"""The contract: committed, complete, and true."""
+
+import json
+
+import httpx
+import pytest
+from pydantic import BaseModel
+
+from api import examples, schemas
+from tests.api.openapi import OPENAPI, describe_api
+
+CONTRACT = json.loads(OPENAPI.read_text("utf-8"))
+OPERATIONS = [
+    (path, method, operation)
+    for path, operations in CONTRACT["paths"].items()
+    for method, operation in operations.items()
+]
+
+
+def test_the_committed_contract_is_the_served_one(client: httpx.Client) -> None:
+    assert OPENAPI.read_text("utf-8") == describe_api(), "run `make openapi` and look at the difference"
+    assert client.get("/openapi.json").json() == CONTRACT
+
+
+@pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS, ids=lambda value: str(value)[:40])
+def test_every_route_has_an_example_and_a_summary(path: str, method: str, operation: dict) -> None:
+    assert operation["description"]
+    content = operation["responses"]["200"]["content"]["application/json"]
+    assert "example" in content, f"{method} {path} shows no example of its answer"
+    if "requestBody" in operation:
+        assert "example" in operation["requestBody"]["content"]["application/json"]
+
+
+@pytest.mark.parametrize(
+    ("example", "schema"),
+    [
+        (examples.VERIFY, schemas.VerifyResponse),
+        (examples.DETECT, schemas.DetectResponse),
+        (examples.EMBED, schemas.EmbedResponse),
+        (examples.MODELS, schemas.ModelList),
+        (examples.LIVE, schemas.Live),
+        (examples.READY, schemas.Ready),
+    ],
+)
+def test_an_example_is_what_the_schema_would_write(example: dict, schema: type[BaseModel]) -> None:
+    assert schema.model_validate(example).model_dump(mode="json") == example
+
+
+def test_every_body_can_be_sent_as_a_form_and_as_json() -> None:
+    bodies = [
+        operation["requestBody"]["content"] for _, _, operation in OPERATIONS if "requestBody" in operation
+    ]
+    assert len(bodies) == 3
+    for body in bodies:
+        assert body.keys() == {"multipart/form-data", "application/json"}
+
+
+def test_the_documentation_page_is_there(client: httpx.Client) -> None:
+    assert "swagger" in client.get("/docs").text.lower()
