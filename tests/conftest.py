@@ -1,5 +1,6 @@
 """Real parts, made small: bundles of tiny networks, a pipeline on them, and a server on a free port."""
 
+import os
 import socket
 import threading
 import time
@@ -21,6 +22,15 @@ from tests.networks import build_detector, build_recogniser
 
 Serve = Callable[..., "contextmanager[httpx.Client]"]
 TEST_DATA = Path("~/.cache/sameface-tests").expanduser()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forget_settings_of_the_developer() -> Iterator[None]:
+    """The environment of whoever runs the tests is not part of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("SAMEFACE_") and "LFW" not in name]:
+            patch.delenv(name)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,42 @@
+"""Starts `sameface serve` on a free port, as a user would, and stops it."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server."""
+
+    pid: int
+    host: str
+    port: int
+
+    @property
+    def resident_megabytes(self) -> float:
+        """Memory that the process holds now."""
+        status = Path(f"/proc/{self.pid}/status").read_text("ascii")
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) / 1024  # type: ignore[index]
+
+
+@contextmanager
+def serve(data: Path, *flags: str) -> Iterator[Server]:
+    """A server that is ready, until the block ends."""
+    command = [sys.executable, "-m", "sameface", "serve", "--port", "0", "--log-level", "warning", *flags]
+    environment = os.environ | {"SAMEFACE_DATA": str(data), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stdout
+            announced = (
+                re.search(r"curl .*http://([\d.]+):(\d+)/v1/verify", line) for line in process.stdout
+            )
+            found = next(match for match in announced if match)
+            yield Server(process.pid, found[1], int(found[2]))
+        finally:
+            process.terminate()

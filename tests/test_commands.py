@@ -1,0 +1,164 @@
+"""The command line, run as a user runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from model.bundle import Contract, load_bundle
+from tests.networks import DIMENSION
+from tests.pictures import photo_of
+
+
+@pytest.fixture
+def run(data: Path):
+    """Runs `sameface` with the tiny networks."""
+    environment = os.environ | {
+        "SAMEFACE_DATA": str(data),
+        "SAMEFACE_RECOGNIZER": str(data / "models" / "recogniser"),
+        "SAMEFACE_DETECTOR": str(data / "models" / "detector"),
+        "COLUMNS": "200",
+    }
+
+    def command(*words: object, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "sameface", *map(str, words)],
+            capture_output=True,
+            text=True,
+            env=environment | variables,
+            check=False,
+        )
+
+    return command
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> dict[str, Path]:
+    contents = {"ada": photo_of(1), "ada again": photo_of(1, noise=3), "bob": photo_of(2), "room": photo_of()}
+    for name, content in contents.items():
+        (tmp_path / f"{name}.png").write_bytes(content)
+    return {name: tmp_path / f"{name}.png" for name in contents}
+
+
+def test_verify_exits_with_0_for_the_same_person_and_1_for_another(run, photos) -> None:
+    same, different = (
+        run("verify", photos["ada"], photos["ada again"]),
+        run("verify", photos["ada"], photos["bob"]),
+    )
+    assert (same.returncode, different.returncode) == (0, 1)
+    assert "the same person" in same.stdout
+    assert "different people" in different.stdout
+
+
+def test_verify_exits_with_2_and_one_sentence_on_an_error(run, photos) -> None:
+    for photo, code in ((photos["room"], "no_face_found"), (Path("nowhere.png"), "unreadable_image")):
+        result = run("verify", photos["ada"], photo)
+        assert result.returncode == 2
+        assert result.stderr.startswith(code)
+        assert "Traceback" not in result.stderr
+
+
+def test_verify_as_json_has_the_names_of_the_http_api(run, photos) -> None:
+    answer = json.loads(run("verify", photos["ada"], photos["bob"], "--json").stdout)
+    assert answer["same_person"] is False
+    assert answer["probe"]["face"]["box"] == {"left": 48, "top": 96, "width": 48, "height": 48}
+    assert answer.keys() >= {"similarity", "threshold", "calibration", "estimated_fmr", "timings_ms"}
+    assert "crop" not in answer["probe"]["face"]
+
+
+def test_detect_draws_what_it_found(run, photos, tmp_path) -> None:
+    drawn = tmp_path / "drawn.png"
+    answer = json.loads(run("detect", photos["ada"], "--draw", drawn, "--json").stdout)
+    assert answer["faces_found"] == 1
+    with Image.open(drawn) as image:
+        assert image.getpixel((48, 120)) == (0, 220, 90)
+    assert "No face" in run("detect", photos["room"]).stdout
+
+
+def test_embed_prints_a_unit_embedding(run, photos) -> None:
+    numbers = np.array(run("embed", photos["ada"]).stdout.split(), float)
+    in_json = json.loads(run("embed", photos["ada"], "--json").stdout)["faces"][0]["embedding"]
+    assert numbers.shape == (DIMENSION,)
+    np.testing.assert_allclose(numbers, in_json, atol=1e-6)
+    assert np.linalg.norm(numbers) == pytest.approx(1, abs=1e-4)
+
+
+def test_models_are_listed(run) -> None:
+    assert "tiny-recogniser" in run("models").stdout
+    assert {model["kind"] for model in json.loads(run("models", "--json").stdout)} == {
+        "recogniser",
+        "detector",
+    }
+
+
+def test_a_recogniser_of_ones_own_becomes_a_bundle_that_verifies(run, data, photos, tmp_path) -> None:
+    source = data / "models" / "recogniser"
+    fields = json.loads((source / "bundle.json").read_text())
+    contract = {key: value for key, value in fields.items() if key not in ("file", "sha256")} | {
+        "name": "mine"
+    }
+    (tmp_path / "contract.json").write_text(json.dumps(contract))
+    pulled = run(
+        "pull",
+        "--from",
+        source / "tiny.onnx",
+        "--contract",
+        tmp_path / "contract.json",
+        SAMEFACE_DATA=str(tmp_path),
+    )
+    assert pulled.returncode == 0, pulled.stderr
+    bundle = load_bundle(tmp_path / "models" / "mine", "recogniser")
+    assert isinstance(bundle.contract, Contract)
+    assert run("verify", photos["ada"], photos["ada again"], "--recognizer", bundle.folder).returncode == 0
+
+
+def test_a_recogniser_that_breaks_its_contract_leaves_nothing_behind(run, data, tmp_path) -> None:
+    source = data / "models" / "recogniser"
+    fields = json.loads((source / "bundle.json").read_text())
+    contract = {key: value for key, value in fields.items() if key not in ("file", "sha256")} | {
+        "dimension": 512
+    }
+    (tmp_path / "contract.json").write_text(json.dumps(contract))
+    pulled = run(
+        "pull",
+        "--from",
+        source / "tiny.onnx",
+        "--contract",
+        tmp_path / "contract.json",
+        SAMEFACE_DATA=str(tmp_path),
+    )
+    assert (pulled.returncode, pulled.stderr.partition(":")[0]) == (2, "bundle_refused")
+    assert not (tmp_path / "models").exists()
+
+
+@pytest.mark.parametrize(
+    "words", [("pull", "arcface"), ("pull", "--from", "x.onnx"), ("pull", "sface", "--contract", "x")]
+)
+def test_pull_says_what_is_missing(run, words: tuple[str, ...]) -> None:
+    result = run(*words)
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+
+
+def test_a_new_key_opens_what_its_entry_locks(run) -> None:
+    made = json.loads(run("new-key", "--scope", "read", "--json").stdout)
+    from api.keys import find_key, parse_key
+
+    assert find_key([parse_key(made["entry"])], made["key"]).scopes == {"read"}
+    assert run("new-key", "--scope", "admin").returncode == 2
+
+
+def test_the_help_names_every_command_and_loads_no_torch(run) -> None:
+    result = run("--help")
+    for name in ("serve", "pull", "models", "verify", "detect", "embed", "demo", "new-key"):
+        assert name in result.stdout
+    loaded = "import sameface, api.commands, model.commands, sys; print('torch' in sys.modules)"
+    assert (
+        subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout
+        == "False\n"
+    )

@@ -1,0 +1,131 @@
+"""`sameface serve` as a process: how it starts, refuses to, and stops."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.conftest import wait_for
+from tests.pictures import photo_of
+
+
+@pytest.fixture
+def start(data: Path) -> Iterator:
+    """Starts `sameface serve` with the tiny networks."""
+    processes = []
+
+    def command(*flags: str, **variables: str) -> subprocess.Popen[str]:
+        models = data / "models"
+        environment = {
+            "SAMEFACE_DATA": str(data),
+            "SAMEFACE_RECOGNIZER": str(models / "recogniser"),
+            "SAMEFACE_DETECTOR": str(models / "detector"),
+        }
+        process = subprocess.Popen(
+            [sys.executable, "-m", "sameface", "serve", "--port", "0", *flags],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=os.environ | environment | {"PYTHONUNBUFFERED": "1"} | variables,
+        )
+        processes.append(process)
+        return process
+
+    yield command
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def address_of(process: subprocess.Popen[str]) -> httpx.URL:
+    """The address that the server announces once it is ready."""
+    for line in process.stdout:
+        if found := re.search(r"curl .*(http://[\d.:]+)/v1/verify", line):
+            return httpx.URL(found[1])
+    return pytest.fail("the server never got ready")
+
+
+def test_it_announces_a_curl_line_and_answers(start) -> None:
+    address = address_of(start())
+    answer = httpx.post(f"{address}/v1/verify", files={"probe": photo_of(1), "reference": photo_of(1)}).json()
+    assert answer["same_person"] is True
+
+
+def test_sigterm_lets_a_request_that_has_begun_finish(start) -> None:
+    process = start()
+    address = address_of(process)
+    body = b'--edge\r\nContent-Disposition: form-data; name="image"; filename="a"\r\n\r\n' + photo_of(1)
+    head = f"POST /v1/detect HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body) + 12}\r\n".encode()
+    with socket.create_connection((address.host, address.port), timeout=10) as connection:
+        connection.sendall(head + b"Content-Type: multipart/form-data; boundary=edge\r\n\r\n" + body)
+        wait_for(lambda: httpx.get(f"{address}/health/live").status_code == 200)
+        process.send_signal(signal.SIGTERM)
+        wait_for(lambda: refuses_connections(address))
+        connection.sendall(b"\r\n--edge--\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 OK")
+    process.wait(timeout=20)
+
+
+def refuses_connections(address: httpx.URL) -> bool:
+    try:
+        socket.create_connection((address.host, address.port), timeout=1).close()
+    except OSError:
+        return True
+    return False
+
+
+def test_without_keys_it_stays_on_loopback(start) -> None:
+    process = start("--host", "0.0.0.0")
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert "API keys" in output
+
+
+def test_a_required_gpu_that_is_not_there_is_refused(start) -> None:
+    process = start("--device", "gpu")
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert "GPU" in output
+
+
+def test_auto_says_what_it_got(start) -> None:
+    process = start("--device", "auto")
+    for line in process.stdout:
+        if "ready on device" in line:
+            assert "cpu (CPUExecutionProvider)" in line
+            return
+    pytest.fail("the log does not say what it runs on")
+
+
+def test_a_bundle_that_does_not_fit_is_refused(start, data: Path, tmp_path: Path) -> None:
+    for name in ("bundle.json", "tiny.onnx"):
+        (tmp_path / name).write_bytes((data / "models" / "recogniser" / name).read_bytes())
+    with (tmp_path / "tiny.onnx").open("ab") as file:
+        file.write(b"x")
+    process = start("--recognizer", str(tmp_path))
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert "sha256" in output
+    assert "Traceback" not in output
+
+
+def test_a_port_in_use_is_said(start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        process = start("--port", str(taken.getsockname()[1]))
+        output, _ = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert "Cannot listen" in output
+
+
+def test_a_wrong_setting_is_named(start) -> None:
+    process = start(SAMEFACE_QUEUE="-1")
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert "SAMEFACE_QUEUE" in output
