@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from fastapi_swagger import patch_fastapi
 from starlette.middleware.cors import CORSMiddleware
 
 from api import faces, health, models, verify
@@ -37,13 +38,16 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
         description="Is this the same face? Detect, embed and verify faces over HTTP.",
         version="1",
         lifespan=lifespan,
+        docs_url=None,
         redoc_url=None,
+        swagger_ui_oauth2_redirect_url=None,
     )
     app.state.settings = settings
     app.state.pipeline = app.state.failure = None
     for room in (verify, faces, models, health):
         app.include_router(room.router)
     add_error_handlers(app)
+    patch_fastapi(app)  # /docs with its scripts served from here: no other host learns who looks
     # The last one added is the first one that a request meets.
     app.add_middleware(RequestGuard, seconds=settings.request_seconds)
     if settings.cors_origins:

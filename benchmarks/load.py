@@ -59,7 +59,7 @@ def run_load(
     seconds: float = float("inf"),
     count: int = 1 << 62,
 ) -> Load:
-    """So many clients, each sending its next request when the last is answered, until time or count is over."""
+    """So many clients, each sending its next request once the last is answered, until time or count is up."""
     load, lock, started = Load(), threading.Lock(), time.perf_counter()
     sent = iter(range(count))
 
