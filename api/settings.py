@@ -12,6 +12,7 @@ from model.detect import DetectorOptions
 from model.folders import DEFAULT_DATA, DataFolder
 from model.image import ImageLimits
 from model.pipeline import PipelineOptions
+from model.session import available_cores
 
 PREFIX = "SAMEFACE_"
 PILLOWS_OWN_LIMIT = 178_000_000
@@ -103,7 +104,7 @@ class Settings(BaseSettings):
             detector=(self.detector or self.folder.detector).expanduser(),
             cache=self.folder.cache,
             device=self.device,
-            threads=self.threads,
+            threads=self.threads or available_cores(),
             queue=self.queue,
             limits=ImageLimits(self.max_image_bytes, self.max_image_pixels),
             detection=DetectorOptions(self.detect_pixels, self.min_face_score),

@@ -1,6 +1,6 @@
 """The path of a photo, readable top to bottom: bytes -> image -> detect -> align -> embed -> compare."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -32,7 +32,7 @@ class PipelineOptions:
     detector: Path
     cache: Path  # for prepared graphs
     device: str = "auto"
-    threads: int | None = None  # one per core
+    threads: int = field(default_factory=available_cores)
     queue: int = 32
     limits: ImageLimits = ImageLimits()
     detection: DetectorOptions = DetectorOptions()
@@ -86,7 +86,7 @@ class Pipeline:
         self.detector = detector
         self.embedder = embedder
         self.options = options
-        self.workers = Workers(options.threads or available_cores(), options.queue)
+        self.workers = Workers(options.threads, options.queue)
 
     async def detect(self, photo: bytes, faces: str = "all") -> Look[AlignedFace]:
         """The faces in a photo."""
@@ -209,8 +209,8 @@ def open_pipeline(options: PipelineOptions) -> Pipeline:
     recognizer = load_bundle(options.recognizer, "recogniser")
     detector = load_bundle(options.detector, "detector")
     pipeline = Pipeline(
-        Detector(detector, open_runtime(detector, device, options.cache), options.detection),
-        Embedder(recognizer, open_runtime(recognizer, device, options.cache)),
+        Detector(detector, open_runtime(detector, device, options.cache, options.threads), options.detection),
+        Embedder(recognizer, open_runtime(recognizer, device, options.cache, options.threads)),
         options,
     )
     pipeline.warm_up()

@@ -5,8 +5,8 @@ import logging
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -27,18 +27,25 @@ PARITY = 1e-4  # largest difference, relative to the largest output
 WORTHWHILE = 0.95  # a rewrite must take less than this share of the time
 
 
-@dataclass(frozen=True, slots=True)
 class Runtime:
-    """An open session: what it runs on, and how many images it takes at once."""
+    """The open sessions of one network: what they run on, and how many images each takes at once."""
 
-    session: Any
-    device: str
-    provider: str
-    batch_size: int
+    def __init__(self, sessions: Sequence[Any], device: str, batch_size: int) -> None:
+        self.device = device
+        self.provider: str = sessions[0].get_providers()[0]
+        self.batch_size = batch_size
+        self._input: str = sessions[0].get_inputs()[0].name
+        self._idle: SimpleQueue[Any] = SimpleQueue()
+        for session in sessions:
+            self._idle.put(session)
 
     def run(self, pixels: Floats, outputs: Sequence[str] | None = None) -> list[Floats]:
-        """One forward pass; several threads may call it at the same time."""
-        results: list[Floats] = self.session.run(outputs, {self.session.get_inputs()[0].name: pixels})
+        """One forward pass on the calling thread, on whichever session is idle."""
+        session = self._idle.get()
+        try:
+            results: list[Floats] = session.run(outputs, {self._input: pixels})
+        finally:
+            self._idle.put(session)
         return results
 
 
@@ -81,17 +88,17 @@ def open_session(network: bytes | Path, device: str) -> Any:
     return onnxruntime.InferenceSession(source, options, providers=PROVIDERS[device])
 
 
-def open_runtime(bundle: Bundle, device: str, cache: Path) -> Runtime:
-    """The bundle's network, prepared for the device, ready to run."""
+def open_runtime(bundle: Bundle, device: str, cache: Path, threads: int = 1) -> Runtime:
+    """The bundle's network, prepared for the device, with a session per thread on a CPU and one on a GPU."""
     prepared, report = prepare_graph(bundle, device, cache)
-    session = open_session(prepared, device)
-    provider = session.get_providers()[0]
-    if provider != PROVIDERS[device][0]:
-        raise DeviceUnavailable(
-            f"{bundle.contract.name} was to run on {PROVIDERS[device][0]} and got {provider}."
-        )
+    sessions = [open_session(prepared, device) for _ in range(threads if device == "cpu" else 1)]
     batch_size = 32 if device == "gpu" and report["dynamic_batch"] else 1  # batches only slow a CPU down
-    return Runtime(session, device, provider, batch_size)
+    runtime = Runtime(sessions, device, batch_size)
+    if runtime.provider != PROVIDERS[device][0]:
+        raise DeviceUnavailable(
+            f"{bundle.contract.name} got {runtime.provider} although a {device} was there."
+        )
+    return runtime
 
 
 def prepare_graph(bundle: Bundle, device: str, cache: Path) -> tuple[Path, dict[str, Any]]:

@@ -19,7 +19,8 @@ def test_the_server_lives_before_it_is_ready(serve, tmp_path) -> None:
 
 def test_ready_says_truthfully_what_it_runs_on(client: httpx.Client) -> None:
     answer = client.get("/health/ready").json()
-    session = client.app.state.pipeline.embedder.runtime.session
+    session = client.app.state.pipeline.embedder.runtime._idle.get()
+    client.app.state.pipeline.embedder.runtime._idle.put(session)
     assert answer["provider"] == session.get_providers()[0]
     assert (answer["device"], answer["recognizer"]) == ("cpu", "tiny-recogniser")
 
