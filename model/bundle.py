@@ -59,16 +59,12 @@ class Contract:
                 "1 to 128 of A-Za-z0-9._~-",
             ),
             ("kind", self.kind in KINDS, f"one of {', '.join(KINDS)}"),
-            ("input_size", are_numbers(self.input_size, 2, positive=True), "a width and a height in pixels"),
+            ("input_size", are_whole(self.input_size, 2), "a width and a height in pixels"),
             ("colour_order", self.colour_order in COLOUR_ORDERS, f"one of {', '.join(COLOUR_ORDERS)}"),
             ("mean", are_numbers(self.mean, 3), "three numbers"),
             ("std", are_numbers(self.std, 3, positive=True), "three positive numbers"),
             ("template", not recogniser or are_points(self.template, 5), "five points"),
-            (
-                "dimension",
-                not recogniser or are_numbers((self.dimension,), 1, positive=True),
-                "a positive number",
-            ),
+            ("dimension", not recogniser or are_whole((self.dimension,), 1), "a positive number"),
             (
                 "published_threshold",
                 threshold is None or are_numbers((threshold,), 1),
@@ -87,10 +83,18 @@ def are_numbers(values: Any, count: int, *, positive: bool = False) -> bool:
     )
 
 
+def are_whole(values: Any, count: int) -> bool:
+    """Whether these are `count` positive whole numbers."""
+    return are_numbers(values, count, positive=True) and all(isinstance(value, int) for value in values)
+
+
 def are_points(values: Any, count: int) -> bool:
-    """Whether these are `count` points."""
+    """Whether these are `count` points, not all in one place."""
     return (
-        isinstance(values, tuple) and len(values) == count and all(are_numbers(point, 2) for point in values)
+        isinstance(values, tuple)
+        and len(values) == count
+        and all(are_numbers(point, 2) for point in values)
+        and len(set(values)) > 1
     )
 
 
@@ -112,7 +116,8 @@ class Bundle:
     def identity(self) -> str:
         """The hash of all that decides an embedding: galleries and calibrations bind to it."""
         deciding = ("kind", "input_size", "colour_order", "mean", "std", "template", "dimension")
-        parts = {field: getattr(self.contract, field) for field in deciding} | {"sha256": self.sha256}
+        parts = {field: to_canonical(getattr(self.contract, field)) for field in deciding}
+        parts["sha256"] = self.sha256
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def preprocess(self, images: Pixels) -> Floats:
@@ -137,6 +142,13 @@ def read_contract(fields: Mapping[str, Any]) -> Contract:
     if missing := sorted(required - fields.keys()):
         raise BundleRefused(f"The contract lacks {', '.join(missing)}.")
     return Contract(**{name: freeze(value) for name, value in fields.items()})
+
+
+def to_canonical(value: Any) -> Any:
+    """A value in the one way it is hashed: 0 and 0.0 are the same number."""
+    if isinstance(value, tuple):
+        return [to_canonical(item) for item in value]
+    return float(value) if isinstance(value, int) else value
 
 
 def freeze(value: Any) -> Any:

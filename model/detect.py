@@ -100,10 +100,8 @@ def overlap(row: Floats, others: Floats) -> Floats:
 
 def to_face(row: Floats, image_size: tuple[int, int]) -> DetectedFace:
     """A row as a face, its box cut to the image."""
-    left, top = row[:2].clip(min=0)
-    right, bottom = np.minimum(row[:2] + row[2:4], image_size)
-    numbers = [
-        round(float(value), 2) for value in (left, top, max(0.0, right - left), max(0.0, bottom - top))
-    ]
+    left, top = row[:2].clip(0, image_size)
+    right, bottom = (row[:2] + row[2:4]).clip(0, image_size)
+    numbers = [round(float(value), 2) for value in (left, top, right - left, bottom - top)]
     landmarks = tuple((round(float(x), 2), round(float(y), 2)) for x, y in row[4:14].reshape(5, 2))
     return DetectedFace(Box(*numbers), landmarks, round(float(row[14]), 4))

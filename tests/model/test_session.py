@@ -1,0 +1,353 @@
+"""Sessions and their graphs: prepared without changing what they compute, cached, on the right device."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from model.bundle import Bundle, Contract, hash_file, load_bundle, save_bundle
+from model.embed import Embedder
+from model.errors import BundleRefused, DeviceUnavailable
+from model.faces import Floats
+from model.graph import has_prelu, split_prelu, strip_initialiser_inputs
+from model.published import ARCFACE_TEMPLATE
+from model.session import cuda_fault, open_runtime, open_session, prepare_graph, select_device
+from tests.networks import DIMENSION, build_detector, build_recogniser, save_network, tensor
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Bundle:
+    folder = tmp_path / "bundle"
+    folder.mkdir()
+    return build_recogniser(folder)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+def random_pixels(bundle: Bundle, count: int, seed: int = 11) -> Floats:
+    width, height = bundle.contract.input_size
+    crops = np.random.default_rng(seed).integers(0, 256, (count, height, width, 3), np.uint8)
+    return bundle.preprocess(crops)
+
+
+def run_published(bundle: Bundle, pixels: Floats) -> Floats:
+    """What the published file answers, one image at a time."""
+    session = open_session(bundle.path, "cpu")
+    name = session.get_inputs()[0].name
+    return np.concatenate([session.run(None, {name: pixel[np.newaxis]})[0] for pixel in pixels])
+
+
+# The graph.
+
+
+def test_a_batch_of_three_equals_three_singles(bundle: Bundle, cache: Path) -> None:
+    pixels = random_pixels(bundle, 3)
+    runtime = open_runtime(bundle, "cpu", cache)
+    [together] = runtime.run(pixels)
+    singles = np.concatenate([runtime.run(pixel[np.newaxis])[0] for pixel in pixels])
+    assert together.shape == (3, DIMENSION)
+    assert together == pytest.approx(singles, rel=1e-5, abs=1e-5)
+    assert together == pytest.approx(run_published(bundle, pixels), rel=1e-4, abs=1e-4)
+    assert np.abs(together[0] - together[1]).max() > 0.1
+
+
+def test_the_published_batch_is_fixed(bundle: Bundle) -> None:
+    """Otherwise the test above would prove nothing."""
+    session = open_session(bundle.path, "cpu")
+    with pytest.raises(Exception, match="invalid dimensions"):
+        session.run(None, {"data": random_pixels(bundle, 3)})
+
+
+def test_weights_are_no_longer_inputs(bundle: Bundle, cache: Path) -> None:
+    published = onnx.load(bundle.path)
+    assert {entry.name for entry in published.graph.input} == {"data", "middle", "projection", "slope"}
+    strip_initialiser_inputs(published)
+    assert [entry.name for entry in published.graph.input] == ["data"]
+    prepared, _ = prepare_graph(bundle, "cpu", cache)
+    assert [entry.name for entry in onnx.load(prepared).graph.input] == ["data"]
+
+
+@pytest.mark.parametrize(("height", "width"), [(32, 32), (160, 96), (640, 640), (32, 1024)])
+def test_a_detector_takes_images_of_any_size(tmp_path: Path, cache: Path, height: int, width: int) -> None:
+    runtime = open_runtime(build_detector(tmp_path), "cpu", cache)
+    [scores] = runtime.run(np.zeros((1, 3, height, width), np.float32), ["cls_16"])
+    assert scores.shape == (1, height * width // 256, 1)
+
+
+def prelu_network(path: Path, slope: np.ndarray) -> bytes:
+    """Two PRelus in a row that share their slopes."""
+    nodes = [
+        helper.make_node("PRelu", ["x", "slope"], ["middle"]),
+        helper.make_node("PRelu", ["middle", "slope"], ["y"]),
+    ]
+    shape = [2, len(slope), 7, 5]
+    weights = [tensor("slope", slope.reshape(-1, 1, 1))]
+    return save_network(path, nodes, [("x", shape)], [("y", shape)], weights).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "slopes",
+    [(0.25, 0.1, 0.9), (-0.5, -1.0, -3.0), (1.5, 2.0, 7.0), (0.0, 1.0, -1.0)],
+    ids=["between 0 and 1", "negative", "above 1", "0 and 1"],
+)
+def test_a_split_prelu_computes_the_same(tmp_path: Path, slopes: tuple[float, ...]) -> None:
+    original = prelu_network(tmp_path / "prelu.onnx", np.array(slopes))
+    network = onnx.load_from_string(original)
+    assert has_prelu(network)
+    split_prelu(network)
+    onnx.checker.check_model(network, full_check=True)
+    assert not has_prelu(network)
+    x = np.random.default_rng(2).normal(0, 1, (2, 3, 7, 5)).astype(np.float32)
+    expected, found = (
+        open_session(content, "cpu").run(None, {"x": x})[0]
+        for content in (original, network.SerializeToString())
+    )
+    by_hand = np.where(x < 0, x * np.reshape(slopes, (3, 1, 1)), x)
+    by_hand = np.where(by_hand < 0, by_hand * np.reshape(slopes, (3, 1, 1)), by_hand)
+    assert found == pytest.approx(expected, rel=1e-5, abs=1e-5)
+    assert found == pytest.approx(by_hand, rel=1e-5, abs=1e-5)
+
+
+def test_a_prelu_with_computed_slopes_stays(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Abs", ["x"], ["slope"]),
+        helper.make_node("PRelu", ["x", "slope"], ["y"]),
+    ]
+    path = save_network(tmp_path / "x.onnx", nodes, [("x", [1, 4])], [("y", [1, 4])], [])
+    network = onnx.load(path)
+    split_prelu(network)
+    assert [node.op_type for node in network.graph.node] == ["Abs", "PRelu"]
+
+
+def build_with_reshape(folder: Path, shape: list[int]) -> Bundle:
+    """A recogniser whose batch of one is written into a Reshape, as exporters like to do."""
+    weights = [
+        numpy_helper.from_array(np.array(shape), "shape"),
+        tensor("projection", np.random.default_rng(1).normal(size=(3 * 8 * 8, DIMENSION)) / 500),
+    ]
+    nodes = [
+        helper.make_node("AveragePool", ["data"], ["grid"], kernel_shape=[14, 14], strides=[14, 14]),
+        helper.make_node("Reshape", ["grid", "shape"], ["flat"]),
+        helper.make_node("MatMul", ["flat", "projection"], ["embedding"]),
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = save_network(
+        folder / "tiny.onnx", nodes, [("data", [1, 3, 112, 112])], [("embedding", [1, DIMENSION])], weights
+    )
+    contract = Contract(
+        name="reshaped",
+        kind="recogniser",
+        input_size=(112, 112),
+        colour_order="rgb",
+        template=ARCFACE_TEMPLATE,
+        dimension=DIMENSION,
+    )
+    return save_bundle(contract, path, folder)
+
+
+def build_with_flatten_to_one_row(folder: Path) -> Bundle:
+    """A recogniser that ends in a Reshape to one row, whatever came in."""
+    bundle = build_recogniser(folder)
+    network = onnx.load(bundle.path)
+    flatten = next(node for node in network.graph.node if node.op_type == "Flatten")
+    network.graph.node.remove(flatten)
+    network.graph.initializer.append(numpy_helper.from_array(np.array([1, -1]), "one_row"))
+    network.graph.node.append(helper.make_node("Reshape", ["bent", "one_row"], ["embedding"]))
+    onnx.save(network, bundle.path)
+    return save_bundle(bundle.contract, bundle.path, folder)
+
+
+def assert_runs_with_a_fixed_batch(bundle: Bundle, cache: Path) -> None:
+    _, report = prepare_graph(bundle, "cpu", cache)
+    assert report["dynamic_batch"] is False
+    pixels = random_pixels(bundle, 1)
+    [found] = open_runtime(bundle, "cpu", cache).run(pixels)
+    assert found == pytest.approx(run_published(bundle, pixels), rel=1e-4, abs=1e-4)
+
+
+def test_a_graph_that_insists_on_one_image_keeps_its_shapes(tmp_path: Path, cache: Path) -> None:
+    assert_runs_with_a_fixed_batch(build_with_reshape(tmp_path, [1, 192]), cache)
+
+
+def test_a_graph_that_ends_in_one_row_keeps_its_shapes(tmp_path: Path, cache: Path) -> None:
+    assert_runs_with_a_fixed_batch(build_with_flatten_to_one_row(tmp_path), cache)
+
+
+def test_a_network_of_infinities_is_refused(tmp_path: Path, cache: Path) -> None:
+    bundle = build_recogniser(tmp_path)
+    network = onnx.load(bundle.path)
+    for weight in network.graph.initializer:
+        if weight.name == "projection":
+            weight.CopyFrom(tensor("projection", np.full((DIMENSION, 3, 8, 8), np.inf)))
+    onnx.save(network, bundle.path)
+    broken = save_bundle(bundle.contract, bundle.path, tmp_path)
+    with pytest.raises(BundleRefused, match="not finite"):
+        open_runtime(broken, "cpu", cache)
+
+
+# The cache.
+
+
+def test_the_second_open_comes_from_the_cache(bundle: Bundle, cache: Path) -> None:
+    first = prepare_graph(bundle, "cpu", cache)
+    before = {path: path.stat().st_mtime_ns for path in cache.iterdir()}
+    assert prepare_graph(bundle, "cpu", cache) == first
+    assert {path: path.stat().st_mtime_ns for path in cache.iterdir()} == before
+    assert {path.suffix for path in before} == {".onnx", ".json"}
+
+
+def test_the_cached_graph_itself_is_what_runs(bundle: Bundle, cache: Path) -> None:
+    """A report that vouches for another graph leads to that one."""
+    prepared, report = prepare_graph(bundle, "cpu", cache)
+    other = build_recogniser(cache, seed=2)
+    prepared.write_bytes(other.path.read_bytes())
+    report_file = prepared.with_suffix(".json")
+    report_file.write_text(report_file.read_text().replace(report["sha256"], hash_file(prepared)))
+    pixels = random_pixels(bundle, 1)
+    [found] = open_runtime(bundle, "cpu", cache).run(pixels)
+    assert found == pytest.approx(run_published(other, pixels), rel=1e-4, abs=1e-4)
+
+
+def cut_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def turn_a_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+@pytest.mark.parametrize("damage", [cut_short, turn_a_bit, empty, remove])
+def test_a_damaged_cached_graph_is_made_again(
+    bundle: Bundle, cache: Path, damage: Callable[[Path], None]
+) -> None:
+    prepared, _ = prepare_graph(bundle, "cpu", cache)
+    damage(prepared)
+    assert_made_again(bundle, cache)
+
+
+@pytest.mark.parametrize("damage", [cut_short, empty, remove])
+def test_a_damaged_report_is_made_again(bundle: Bundle, cache: Path, damage: Callable[[Path], None]) -> None:
+    prepared, _ = prepare_graph(bundle, "cpu", cache)
+    damage(prepared.with_suffix(".json"))
+    assert_made_again(bundle, cache)
+
+
+def assert_made_again(bundle: Bundle, cache: Path) -> None:
+    pixels = random_pixels(bundle, 2)
+    [found] = open_runtime(bundle, "cpu", cache).run(pixels)
+    assert found == pytest.approx(run_published(bundle, pixels), rel=1e-4, abs=1e-4)
+    prepared, report = prepare_graph(bundle, "cpu", cache)
+    assert hash_file(prepared) == report["sha256"]
+
+
+def test_other_weights_get_their_own_graph(tmp_path: Path, cache: Path) -> None:
+    bundles = []
+    for seed in (1, 2):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        bundles.append(build_recogniser(folder, seed=seed))
+    assert prepare_graph(bundles[0], "cpu", cache)[0] != prepare_graph(bundles[1], "cpu", cache)[0]
+
+
+def test_preparing_changes_neither_the_bundle_nor_its_identity(bundle: Bundle, cache: Path) -> None:
+    files = {path: path.read_bytes() for path in bundle.folder.iterdir()}
+    _, report = prepare_graph(bundle, "cpu", cache)
+    assert report["sha256"] != bundle.sha256
+    assert {path: path.read_bytes() for path in bundle.folder.iterdir()} == files
+    again = load_bundle(bundle.folder)
+    assert (again.sha256, again.identity) == (bundle.sha256, bundle.identity)
+
+
+# Embeddings out of it.
+
+
+def test_embeddings_have_unit_length_and_the_bundles_identity(bundle: Bundle, cache: Path) -> None:
+    crops = np.random.default_rng(4).integers(0, 256, (5, 112, 112, 3), np.uint8)
+    embeddings = Embedder(bundle, open_runtime(bundle, "cpu", cache)).embed(list(crops))
+    assert [np.linalg.norm(one.values) for one in embeddings] == pytest.approx([1] * 5, abs=1e-6)
+    assert {one.identity for one in embeddings} == {bundle.identity}
+
+
+@pytest.mark.parametrize("batch_size", [2, 4, 32])
+def test_embeddings_do_not_depend_on_the_batch(bundle: Bundle, cache: Path, batch_size: int) -> None:
+    embedder = Embedder(bundle, open_runtime(bundle, "cpu", cache))
+    crops = list(np.random.default_rng(4).integers(0, 256, (5, 112, 112, 3), np.uint8))
+    alone = np.array([one.values for one in embedder.embed(crops)])
+    embedder.runtime.batch_size = batch_size
+    batched = np.array([one.values for one in embedder.embed(crops)])
+    assert batched == pytest.approx(alone, abs=1e-5)
+
+
+def test_no_crops_are_no_embeddings(bundle: Bundle, cache: Path) -> None:
+    assert Embedder(bundle, open_runtime(bundle, "cpu", cache)).embed([]) == []
+
+
+# The device.
+
+
+def test_a_cpu_is_taken_without_a_look_at_cuda() -> None:
+    def must_not_be_asked() -> str | None:
+        raise AssertionError("CUDA was looked for")
+
+    assert select_device("cpu", must_not_be_asked) == "cpu"
+
+
+@pytest.mark.parametrize("requested", ["auto", "gpu"])
+def test_a_working_gpu_is_taken(requested: str) -> None:
+    assert select_device(requested, lambda: None) == "gpu"
+
+
+def test_a_gpu_at_fault_is_passed_over_by_auto() -> None:
+    assert select_device("auto", lambda: "the driver is too old") == "cpu"
+
+
+def test_a_gpu_at_fault_is_refused_with_the_fault_when_it_is_required() -> None:
+    with pytest.raises(DeviceUnavailable, match="the driver is too old"):
+        select_device("gpu", lambda: "the driver is too old")
+
+
+def test_without_a_gpu_a_required_one_is_refused_for_real() -> None:
+    if cuda_fault() is None:
+        pytest.skip("CUDA works here")
+    assert select_device("auto") == "cpu"
+    with pytest.raises(DeviceUnavailable, match="CUDA"):
+        select_device("gpu")
+
+
+def test_a_runtime_says_what_it_runs_on(bundle: Bundle, cache: Path) -> None:
+    runtime = open_runtime(bundle, "cpu", cache)
+    assert (runtime.device, runtime.provider, runtime.batch_size) == ("cpu", "CPUExecutionProvider", 1)
+
+
+def test_callers_on_more_threads_than_sessions_get_their_own_answers(bundle: Bundle, cache: Path) -> None:
+    pixels = random_pixels(bundle, 24)
+    runtime = open_runtime(bundle, "cpu", cache, threads=2)
+    with ThreadPoolExecutor(4) as callers:
+        found = list(callers.map(lambda pixel: runtime.run(pixel[np.newaxis])[0][0], pixels))
+    assert np.array(found) == pytest.approx(run_published(bundle, pixels), rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.timeout(20)
+def test_a_failed_run_does_not_lose_its_session(bundle: Bundle, cache: Path) -> None:
+    runtime = open_runtime(bundle, "cpu", cache)
+    with pytest.raises(Exception, match="Invalid rank"):
+        runtime.run(np.zeros((1, 1), np.float32))
+    [found] = runtime.run(random_pixels(bundle, 1))
+    assert found.shape == (1, DIMENSION)
