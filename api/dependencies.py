@@ -1,6 +1,9 @@
-"""What routes ask for: a loaded pipeline with room in its queue, and a key with the right scope."""
+"""What routes ask for: a loaded pipeline with room in its queue, and a key with the right scope.
 
-from collections.abc import Callable
+All of them are `async`, although none waits: FastAPI would send a plain function to another thread.
+"""
+
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -14,10 +17,10 @@ from model.pipeline import Pipeline as LoadedPipeline
 bearer = HTTPBearer(auto_error=False, description="Needed only where the server has API keys.")
 
 
-def require_scope(scope: str) -> Callable[..., None]:
+def require_scope(scope: str) -> Callable[..., Awaitable[None]]:
     """A dependency that lets a request pass if its key has the scope, or if the server has no keys."""
 
-    def check(
+    async def check(
         request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
     ) -> None:
         settings: Settings = request.app.state.settings
@@ -32,7 +35,7 @@ def require_scope(scope: str) -> Callable[..., None]:
     return check
 
 
-def get_pipeline(request: Request) -> LoadedPipeline:
+async def get_pipeline(request: Request) -> LoadedPipeline:
     """The pipeline once it is loaded."""
     pipeline: LoadedPipeline | None = request.app.state.pipeline
     if pipeline is None:
@@ -43,7 +46,7 @@ def get_pipeline(request: Request) -> LoadedPipeline:
 Pipeline = Annotated[LoadedPipeline, Depends(get_pipeline)]
 
 
-def require_room(pipeline: Pipeline) -> None:
+async def require_room(pipeline: Pipeline) -> None:
     """Refuse before the upload what would be refused after it."""
     pipeline.workers.check_room()
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 from rich.console import Console
 from rich.progress import track
@@ -38,7 +39,10 @@ def main() -> None:
     for policy in ("prominent", "largest"):
         similarities = score(pairs, partial(first_face, pipeline, policy), threads=pipeline.workers.threads)
         table.add_row(f"sameface, {policy}", *describe(pairs, similarities))
-    table.add_row("OpenCV, nearest the centre", *describe(pairs, score(pairs, opencv.embed, threads=1)))
+    table.add_row(
+        f"OpenCV {cv2.__version__}, nearest the centre",
+        *describe(pairs, score(pairs, opencv.embed, threads=1)),
+    )
     Console().print(table)
     pipeline.close()
 

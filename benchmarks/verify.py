@@ -47,11 +47,11 @@ def main() -> None:
             bare = [verify_in_process(pipeline)] * cores
             rates.setdefault("in process, all cores", []).append(measure(bare, pairs, options.seconds))
             cv2.setNumThreads(1)
-            rates.setdefault(f"OpenCV, {cores} x 1 thread", []).append(
+            rates.setdefault(f"OpenCV {cv2.__version__}, {cores} x 1 thread", []).append(
                 measure([verify_by_opencv(path) for path in opencv], pairs, options.seconds)
             )
             cv2.setNumThreads(cores)
-            rates.setdefault(f"OpenCV, 1 x {cores} threads", []).append(
+            rates.setdefault(f"OpenCV {cv2.__version__}, 1 x {cores} threads", []).append(
                 measure([verify_by_opencv(opencv[0])], pairs, options.seconds)
             )
             for clients in CLIENTS:

@@ -1,5 +1,6 @@
 """Rewrites ONNX graphs without changing what they compute."""
 
+import numpy as np
 import onnx
 from onnx import ModelProto, helper, numpy_helper
 
@@ -28,7 +29,7 @@ def has_prelu(network: ModelProto) -> bool:
 
 
 def split_prelu(network: ModelProto) -> None:
-    """PRelu(x) = slope x + (1 - slope) Relu(x), in operators that some runtimes run faster."""
+    """PRelu(x) = x + (1 - slope) Relu(-x), in operators that runtimes fuse into the convolutions around."""
     graph = network.graph
     weights = {weight.name: weight for weight in graph.initializer}
     nodes = []
@@ -37,13 +38,15 @@ def split_prelu(network: ModelProto) -> None:
             nodes.append(node)
             continue
         (x, slope), y = node.input, node.output[0]
-        rest = 1 - numpy_helper.to_array(weights[slope])
-        graph.initializer.append(numpy_helper.from_array(rest, f"{y}_rest"))
+        bend = 1 - numpy_helper.to_array(weights[slope])
+        minus = np.full_like(bend, -1)  # per channel, as `bend`: Neg would not be fused
+        graph.initializer.append(numpy_helper.from_array(bend, f"{y}_bend"))
+        graph.initializer.append(numpy_helper.from_array(minus, f"{y}_minus"))
         nodes += [
-            helper.make_node("Relu", [x], [f"{y}_relu"]),
-            helper.make_node("Mul", [x, slope], [f"{y}_linear"]),
-            helper.make_node("Mul", [f"{y}_relu", f"{y}_rest"], [f"{y}_bend"]),
-            helper.make_node("Add", [f"{y}_linear", f"{y}_bend"], [y]),
+            helper.make_node("Mul", [x, f"{y}_minus"], [f"{y}_negated"]),
+            helper.make_node("Relu", [f"{y}_negated"], [f"{y}_below"]),
+            helper.make_node("Mul", [f"{y}_below", f"{y}_bend"], [f"{y}_lift"]),
+            helper.make_node("Add", [x, f"{y}_lift"], [y]),
         ]
     del graph.node[:]
     graph.node.extend(nodes)

@@ -23,6 +23,7 @@ log = logging.getLogger("sameface.session")
 CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 PROVIDERS = {"cpu": [CPU], "gpu": [CUDA, CPU]}
 DEVICES = ("auto", *PROVIDERS)
+PREPARATION = 2  # counts up when a rewrite changes, so that cached graphs of another are not taken
 PARITY = 1e-4  # largest difference, relative to the largest output
 WORTHWHILE = 0.95  # a rewrite must take less than this share of the time
 
@@ -103,7 +104,7 @@ def open_runtime(bundle: Bundle, device: str, cache: Path, threads: int = 1) -> 
 
 def prepare_graph(bundle: Bundle, device: str, cache: Path) -> tuple[Path, dict[str, Any]]:
     """The fastest equal of the published graph for this device, from the cache if it was made before."""
-    stem = f"{bundle.identity[:16]}-{device}-ort{onnxruntime.__version__}"
+    stem = f"{bundle.identity[:16]}-{device}-ort{onnxruntime.__version__}-{PREPARATION}"
     prepared, report_file = cache / f"{stem}.onnx", cache / f"{stem}.json"
     if report := read_report(prepared, report_file):
         return prepared, report

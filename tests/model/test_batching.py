@@ -151,8 +151,9 @@ def test_a_caller_gets_all_of_its_places_or_none(open_workers: OpenWorkers, gate
 
 def test_more_items_than_places_are_refused_even_by_idle_workers(open_workers: OpenWorkers) -> None:
     workers = open_workers(1, 1)
-    with pytest.raises(Overloaded):
+    with pytest.raises(Overloaded) as refusal:
         asyncio.run(workers.run_all(lambda item: item, [1, 2, 3]))
+    assert refusal.value.facts == {"limit": 2, "retry_after_seconds": 1}
     assert workers.taken == 0
 
 

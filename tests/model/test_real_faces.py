@@ -6,6 +6,7 @@ import os
 import tarfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from model.compare import measure_similarity
 from model.faces import EmbeddedFace
 from model.folders import DataFolder
 from model.pipeline import Pipeline
+from model.published import MODELS
 from model.session import open_session
 from tests.pictures import encode
 
@@ -61,6 +63,14 @@ def cut_to_face(photo: bytes, face: EmbeddedFace, margin: float, enlarge: int = 
 
 
 # Portraits.
+
+
+@pytest.mark.parametrize(("name", "part"), [("sface", "embedder"), ("yunet", "detector")])
+def test_the_bundles_feed_their_networks_as_published(real_pipeline: Pipeline, name: str, part: str) -> None:
+    """So that what the tests below prove is proven of the published contracts."""
+    bundle = getattr(real_pipeline, part).bundle
+    assert bundle.sha256 == MODELS[name].file.sha256
+    assert replace(bundle, contract=MODELS[name].contract).identity == bundle.identity
 
 
 @pytest.mark.parametrize(
