@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from typer.core import TyperGroup
 
 from model.errors import SamefaceError
@@ -56,7 +57,7 @@ def main() -> None:
     try:
         app()
     except SamefaceError as error:
-        Console(stderr=True).print(f"[red]{error.code}[/red]: {error.detail}", soft_wrap=True)
+        Console(stderr=True).print(f"[red]{error.code}[/red]: {escape(error.detail)}", soft_wrap=True)
         sys.exit(2)
 
 

@@ -53,6 +53,18 @@ class Forbidden(SamefaceError):
     code = "forbidden"
 
 
+class NotFound(SamefaceError):
+    """No route has this address."""
+
+    code = "not_found"
+
+
+class MethodNotAllowed(SamefaceError):
+    """The route has this address and takes other methods."""
+
+    code = "method_not_allowed"
+
+
 class BodyTooLarge(SamefaceError):
     """More bytes than all that a request may carry."""
 
@@ -155,7 +167,7 @@ def add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def on_http(request: Request, error: HTTPException) -> Problem:
-        code = "method_not_allowed" if error.status_code == 405 else "not_found"
-        failure = SamefaceError(f"{request.method} {request.url.path}: {error.detail}.")
-        failure.code = code
-        return to_problem(failure, request.scope)
+        named = MethodNotAllowed if error.status_code == 405 else NotFound
+        problem = to_problem(named(f"{request.method} {request.url.path}: {error.detail}."), request.scope)
+        problem.headers.update(error.headers or {})
+        return problem

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from PIL import Image
 from rich.table import Table
 
 from model.bundle import MANIFEST, Bundle, load_bundle, read_contract, read_json, save_bundle
 from model.draw import draw_faces
-from model.errors import BundleRefused, UnreadableImage
+from model.errors import BundleRefused, UnreadableImage, UnsupportedImage
 from model.folders import DEFAULT_DATA, DataFolder
 from model.image import decode_image
 from model.pipeline import Pipeline, PipelineOptions, open_pipeline
@@ -45,6 +46,14 @@ def read_photo(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise UnreadableImage(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def save_picture(picture: Image.Image, path: Path) -> None:
+    """Write a picture in the format that its name asks for."""
+    try:
+        picture.save(path)
+    except (OSError, ValueError) as error:
+        raise UnsupportedImage(f"{path} cannot be written: {error}.") from error
 
 
 @contextmanager
@@ -110,7 +119,7 @@ def detect(
     with pipeline_for(data, recognizer, detector, device) as pipeline:
         look = asyncio.run(pipeline.detect(content))
         if draw:
-            draw_faces(decode_image(content, pipeline.options.limits), look.faces).save(draw)
+            save_picture(draw_faces(decode_image(content, pipeline.options.limits), look.faces), draw)
     if as_json:
         print_json(look)
         return

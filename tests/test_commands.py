@@ -78,6 +78,8 @@ def test_detect_draws_what_it_found(run, photos, tmp_path) -> None:
     with Image.open(drawn) as image:
         assert image.getpixel((48, 120)) == (0, 220, 90)
     assert "No face" in run("detect", photos["room"]).stdout
+    for unwritable in (tmp_path / "drawn.xyz", tmp_path / "nowhere" / "drawn.png"):
+        assert run("detect", photos["ada"], "--draw", unwritable).returncode == 2
 
 
 def test_embed_prints_a_unit_embedding(run, photos) -> None:

@@ -225,6 +225,7 @@ def test_an_unknown_address_and_a_wrong_method(client: httpx.Client) -> None:
     expect(client.get("/v2/verify"), 404, "not_found")
     response = client.get("/v1/verify")
     expect(response, 405, "method_not_allowed")
+    assert response.headers["allow"] == "POST"
 
 
 def test_a_photo_sent_as_a_plain_form_field_is_a_photo(client: httpx.Client) -> None:
