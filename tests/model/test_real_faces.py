@@ -11,13 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageFilter
 
 from model.compare import measure_similarity
 from model.faces import EmbeddedFace
 from model.folders import DataFolder
 from model.pipeline import Pipeline
 from model.published import MODELS
+from model.quality import assess_quality
 from model.session import open_session
 from tests.pictures import encode
 
@@ -100,6 +101,18 @@ def test_a_portrait_is_a_good_face(find_face: FindFace, portrait: Portrait, name
     assert left_eye[0] < nose[0] < right_eye[0]
     assert left_mouth[0] < right_mouth[0]
     assert max(left_eye[1], right_eye[1]) < nose[1] < min(left_mouth[1], right_mouth[1])
+
+
+@pytest.mark.parametrize("light", [1, 0.35])
+@pytest.mark.parametrize("name", ["obama", "obama2", "biden"])
+def test_a_portrait_out_of_focus_is_named_blurred_in_any_light(
+    find_face: FindFace, portrait: Portrait, name: str, light: float
+) -> None:
+    face = find_face(portrait(name))
+    lit = Image.fromarray((face.crop * light).astype(np.uint8))
+    blurred = np.asarray(lit.filter(ImageFilter.GaussianBlur(4)))
+    assert "blurred" not in assess_quality(face, np.asarray(lit)).issues
+    assert "blurred" in assess_quality(face, blurred).issues
 
 
 @pytest.mark.parametrize(
