@@ -16,6 +16,6 @@ USER sameface
 VOLUME /data
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s \
-    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/health/ready', timeout=2)"]
+    CMD ["python", "-c", "import os, urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ.get(\"SAMEFACE_PORT\", 8000)}/health/ready', timeout=2)"]
 # Pulling is a look at a hash when the models are already in the volume.
 CMD ["sh", "-c", "sameface pull && exec sameface serve"]

@@ -1,45 +1,49 @@
 # The two commands of the README are `make serve` and `make test`; each installs what it needs, once.
 PYTHON ?= python3.11
 EXTRA  ?= cpu# or gpu
-PIP    := .venv/bin/python -m pip --disable-pip-version-check --quiet
+EXTRA  := $(strip $(EXTRA))
 BIN    := .venv/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: serve test check lint format openapi clean
 
-serve: .venv/serving
+serve: .venv/serving-$(EXTRA)
 	$(BIN)/sameface pull
-	$(BIN)/sameface demo
+	-$(BIN)/sameface demo
 	$(BIN)/sameface serve
 
-test: .venv/developing
+test: .venv/developing-$(EXTRA)
 	$(BIN)/pytest
 
 check: lint test
 
-lint: .venv/developing
+lint: .venv/developing-$(EXTRA)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-format: .venv/developing
+format: .venv/developing-$(EXTRA)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-openapi: .venv/developing
+openapi: .venv/developing-$(EXTRA)
 	$(BIN)/python -m tests.api.openapi
 
-.venv/bin/python:
+$(BIN)/python:
 	$(PYTHON) -m venv .venv
 
-.venv/serving: pyproject.toml | .venv/bin/python
+# The runtimes for CPU and GPU are two packages with the same files: only one may be there.
+.venv/serving-$(EXTRA): pyproject.toml | $(BIN)/python
 	@echo "Installing sameface into .venv (a minute, once)"
-	$(PIP) install --editable '.[$(strip $(EXTRA))]'
+	@rm -f .venv/serving-* .venv/developing-*
+	@$(PIP) uninstall --yes onnxruntime onnxruntime-gpu
+	@$(PIP) install --editable '.[$(EXTRA)]'
 	@touch $@
 
-.venv/developing: .venv/serving
+.venv/developing-$(EXTRA): .venv/serving-$(EXTRA)
 	@echo "Installing the tools for tests into .venv (once)"
-	$(PIP) install --editable '.[$(strip $(EXTRA)),dev]'
+	@$(PIP) install --editable '.[$(EXTRA),dev]'
 	@touch $@
 
 clean:

@@ -1,8 +1,10 @@
 """The command line: every room brings its own commands and is imported only when one of them is asked for."""
 
+import json
+import logging
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -10,6 +12,8 @@ from rich.markup import escape
 from typer.core import TyperGroup
 
 from model.errors import SamefaceError
+
+log = logging.getLogger("sameface")
 
 ROOMS = {
     "serve": "api.commands",
@@ -57,8 +61,19 @@ def main() -> None:
     try:
         app()
     except SamefaceError as error:
-        Console(stderr=True).print(f"[red]{error.code}[/red]: {escape(error.detail)}", soft_wrap=True)
-        sys.exit(2)
+        fail(error.code, error.detail)
+    except Exception as error:
+        log.debug("unexpected", exc_info=True)
+        fail("internal", f"{type(error).__name__}: {error}")
+
+
+def fail(code: str, detail: str) -> NoReturn:
+    """Say what went wrong in the form that was asked for."""
+    if "--json" in sys.argv:
+        print(json.dumps({"code": code, "detail": detail}))
+    else:
+        Console(stderr=True).print(f"[red]{code}[/red]: {escape(detail)}", soft_wrap=True)
+    sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from api import faces, health, models, verify
 from api.errors import add_error_handlers
 from api.guard import RequestGuard, RequestId
 from api.settings import Settings
+from api.uploads import UploadBudget
 from model.errors import SamefaceError
 from model.pipeline import open_pipeline
 
@@ -44,6 +45,7 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
     )
     app.state.settings = settings
     app.state.pipeline = app.state.failure = None
+    app.state.uploads = UploadBudget(settings.max_upload_bytes)
     for room in (verify, faces, models, health):
         app.include_router(room.router)
     add_error_handlers(app)
@@ -52,7 +54,11 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
     app.add_middleware(RequestGuard, seconds=settings.request_seconds)
     if settings.cors_origins:
         app.add_middleware(
-            CORSMiddleware, allow_origins=settings.cors_origins, allow_methods=["*"], allow_headers=["*"]
+            CORSMiddleware,
+            allow_origins=settings.cors_origins,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=["X-Request-ID", "Retry-After"],
         )
     app.add_middleware(RequestId)
     return app
@@ -64,8 +70,8 @@ async def load_pipeline(app: FastAPI, on_loaded: Callable[[FastAPI], None] | Non
         app.state.pipeline = await asyncio.to_thread(open_pipeline, app.state.settings.pipeline_options())
         runtime = app.state.pipeline.embedder.runtime
         log.info("ready on device %s (%s)", runtime.device, runtime.provider)
-    except SamefaceError as error:
+    except Exception as error:  # without networks there is nothing to serve, whatever the reason
         app.state.failure = error
-        log.error("cannot serve: %s", error.detail)
+        log.error("cannot serve: %s", error, exc_info=not isinstance(error, SamefaceError))
     if on_loaded:
         on_loaded(app)

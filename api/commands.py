@@ -6,7 +6,7 @@ import logging
 import math
 import socket
 from collections.abc import Callable
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any, Literal, get_origin
 
 import typer
 import uvicorn
@@ -16,29 +16,34 @@ from rich.console import Console
 
 from api.app import create_app
 from api.errors import name_field
-from api.keys import SCOPES, make_key
+from api.keys import make_key
 from api.settings import PREFIX, Settings
+from model.errors import CannotServe
 from model.published import PORTRAITS
 
 console = Console()
 app = typer.Typer()
 
+Scopes = Literal["read", "write", "read+write"]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-def take_settings(command: Callable[[Settings], None]) -> Callable[..., None]:
+
+def take_settings(command: Callable[[Settings, bool], None]) -> Callable[..., None]:
     """Give a command one flag per setting; what is not given comes from the environment."""
 
-    def run(**flags: Any) -> None:
+    def run(as_json: bool, **flags: Any) -> None:
         given = {name: value for name, value in flags.items() if value is not None}
         try:
             settings = Settings(**given)
         except ValidationError as error:
-            for problem in error.errors():
-                console.print(f"[red]{PREFIX}{name_field(problem).upper()}[/red]: {problem['msg']}")
-            raise typer.Exit(2) from None
-        command(settings)
+            faults = [f"{PREFIX}{name_field(fault).upper()}: {fault['msg']}" for fault in error.errors()]
+            raise CannotServe("; ".join(faults)) from None
+        command(settings, as_json)
 
+    as_json = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
+    flags = [to_flag(name) for name in Settings.model_fields]
     run.__doc__ = command.__doc__
-    run.__signature__ = inspect.Signature([to_flag(name) for name in Settings.model_fields])  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature([*flags, as_json])  # type: ignore[attr-defined]
     return run
 
 
@@ -58,14 +63,19 @@ def to_flag(name: str) -> inspect.Parameter:
 
 @app.command("serve")
 @take_settings
-def serve(settings: Settings) -> None:
+def serve(settings: Settings, as_json: bool) -> None:
     """Serve over HTTP; every flag can also be set in the environment."""
-    logging.basicConfig(
-        level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    start_logging(settings.log_level)
     refuse_open_door(settings)
     listener = listen(settings)
-    application = create_app(settings, lambda application: on_loaded(application, server, listener))
+
+    def on_loaded(application: FastAPI) -> None:
+        if application.state.failure:
+            server.should_exit = True
+        else:
+            announce(application, listener.getsockname()[1], as_json)
+
+    application = create_app(settings, on_loaded)
     server = uvicorn.Server(
         uvicorn.Config(
             application,
@@ -77,18 +87,23 @@ def serve(settings: Settings) -> None:
     )
     server.run(sockets=[listener])
     if application.state.failure:
-        raise typer.Exit(2)
+        raise application.state.failure
+
+
+def start_logging(level: str) -> None:
+    """Log what the server says; libraries that would quote a request at their lower levels stay silent."""
+    logging.basicConfig(level="WARNING", format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    for name in ("sameface", "uvicorn"):
+        logging.getLogger(name).setLevel(level.upper())
 
 
 def refuse_open_door(settings: Settings) -> None:
     """Faces are nobody's business: a server without keys stays on this machine unless told otherwise."""
-    if settings.is_loopback or settings.api_keys or settings.listen_without_keys:
-        return
-    console.print(
-        f"[red]Refusing to listen on {settings.host} without API keys.[/red] Set {PREFIX}API_KEYS "
-        "(`sameface new-key` makes one), or say --listen-without-keys if anyone who reaches it may use it."
-    )
-    raise typer.Exit(2)
+    if not (settings.is_loopback or settings.api_keys or settings.listen_without_keys):
+        raise CannotServe(
+            f"Refusing to listen on {settings.host} without API keys. Set {PREFIX}API_KEYS (`sameface "
+            "new-key` makes one), or say --listen-without-keys if anyone who reaches it may use it."
+        )
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -97,41 +112,38 @@ def listen(settings: Settings) -> socket.socket:
     try:
         return socket.create_server((settings.host, settings.port), family=family)
     except OSError as error:
-        console.print(
-            f"[red]Cannot listen on {settings.host}:{settings.port}[/red]: {error.strerror}. Try --port."
-        )
-        raise typer.Exit(2) from None
+        raise CannotServe(
+            f"Cannot listen on {settings.host}, port {settings.port}: {error.strerror}. Try another --port."
+        ) from error
 
 
-def on_loaded(application: FastAPI, server: uvicorn.Server, listener: socket.socket) -> None:
-    """Show a newcomer what to try, or stop if there is nothing to serve with."""
+def announce(application: FastAPI, port: int, as_json: bool) -> None:
+    """Say where it answers and show a newcomer what to try."""
     settings: Settings = application.state.settings
-    if application.state.failure:
-        server.should_exit = True
+    runtime = application.state.pipeline.embedder.runtime
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    address = f"http://{host}:{port}"
+    if as_json:
+        print(
+            json.dumps({"address": address, "device": runtime.device, "provider": runtime.provider}),
+            flush=True,
+        )
         return
     first, second, *_ = (settings.folder.demo / portrait.name for portrait in PORTRAITS)
     photos = (first, second) if first.exists() and second.exists() else ("one.jpg", "another.jpg")
-    address = f"http://{settings.host}:{listener.getsockname()[1]}"
-    console.print(
-        f"\n[bold]sameface answers on {address}[/bold], its documentation is at {address}/docs. Try:\n"
-    )
-    console.print(
-        f"  curl -F probe=@{photos[0]} -F reference=@{photos[1]} {address}/v1/verify\n", soft_wrap=True
-    )
+    print(f"\nsameface answers on {address}, its documentation is at {address}/docs. Try:\n")
+    print(f"  curl -F probe=@{photos[0]} -F reference=@{photos[1]} {address}/v1/verify\n", flush=True)
 
 
 @app.command("new-key")
 def new_key(
     scope: Annotated[
-        list[str], typer.Option(help="What the key may do: read, write; repeat for both.")
-    ] = list(SCOPES),  # noqa: B006
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+        Literal["read", "write", "read+write"], typer.Option(help="What it may do.")
+    ] = "read+write",
+    as_json: AsJson = False,
 ) -> None:
     """Make an API key: the key for the client, and its hash for the server."""
-    if unknown := sorted(set(scope) - set(SCOPES)):
-        console.print(f"[red]Unknown scope {', '.join(unknown)}[/red]; there are {', '.join(SCOPES)}.")
-        raise typer.Exit(2)
-    secret, entry = make_key(sorted(set(scope)))
+    secret, entry = make_key(scope)
     if as_json:
         print(json.dumps({"key": secret, "entry": entry}))
         return

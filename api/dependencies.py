@@ -39,7 +39,9 @@ async def get_pipeline(request: Request) -> LoadedPipeline:
     """The pipeline once it is loaded."""
     pipeline: LoadedPipeline | None = request.app.state.pipeline
     if pipeline is None:
-        raise NotReady("The networks are still being loaded.", retry_after_seconds=2)
+        failed = request.app.state.failure is not None
+        state = "could not be loaded: see the server's log" if failed else "are still being loaded"
+        raise NotReady(f"The networks {state}.", retry_after_seconds=2)
     return pipeline
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from api.errors import PROBLEMS
+from api.errors import describe_problem
 
 PHOTO_PROBLEMS = (
     "unreadable_image",
@@ -48,19 +48,10 @@ def answers(example: dict[str, Any], *codes: str) -> dict[int | str, dict[str, A
     success = {"content": {"application/json": {"example": example}}}
     responses: dict[int | str, dict[str, Any]] = {200: success}
     for code in codes:
-        status, title = PROBLEMS[code]
+        problem = describe_problem(code, "What exactly happened and what to do about it.", "4f1c")
         response = responses.setdefault(
-            status, {"description": "", "content": {"application/problem+json": {"examples": {}}}}
+            problem["status"], {"description": "", "content": {"application/problem+json": {"examples": {}}}}
         )
         response["description"] = f"{response['description']}, `{code}`".removeprefix(", ")
-        response["content"]["application/problem+json"]["examples"][code] = {
-            "value": {
-                "type": f"urn:sameface:problem:{code}",
-                "title": title,
-                "status": status,
-                "code": code,
-                "detail": "What exactly happened and what to do about it.",
-                "request_id": "4f1c",
-            }
-        }
+        response["content"]["application/problem+json"]["examples"][code] = {"value": problem}
     return responses

@@ -1,13 +1,12 @@
 """Turns every failure into problem+json (RFC 9457) by one table; no traceback ever leaves."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 
@@ -107,17 +106,16 @@ class Problem(JSONResponse):
     media_type = "application/problem+json"
 
 
-def describe(error: SamefaceError, request_id: str) -> dict[str, Any]:
-    """The body of a problem."""
-    status, title = PROBLEMS[error.code]
+def describe_problem(code: str, detail: str, request_id: str) -> dict[str, Any]:
+    """The body of a problem, but for the facts of the case."""
+    status, title = PROBLEMS[code]
     return {
-        "type": f"urn:sameface:problem:{error.code}",
+        "type": f"urn:sameface:problem:{code}",
         "title": title,
         "status": status,
-        "code": error.code,
-        "detail": error.detail,
+        "code": code,
+        "detail": detail,
         "request_id": request_id,
-        **error.facts,
     }
 
 
@@ -131,9 +129,8 @@ def to_problem(error: SamefaceError, scope: Mapping[str, Any]) -> Problem:
         headers["WWW-Authenticate"] = "Bearer"
     if "retry_after_seconds" in error.facts:
         headers["Retry-After"] = str(error.facts["retry_after_seconds"])
-    return Problem(
-        describe(error, scope["state"]["request_id"]), status_code=PROBLEMS[error.code][0], headers=headers
-    )
+    body = describe_problem(error.code, error.detail, scope["state"]["request_id"]) | error.facts
+    return Problem(body, status_code=body["status"], headers=headers)
 
 
 def internal_error() -> SamefaceError:
@@ -141,16 +138,16 @@ def internal_error() -> SamefaceError:
     return SamefaceError("The server failed; its log has the details under this request id.")
 
 
-def to_invalid_request(errors: list[Any]) -> InvalidRequest:
+def to_invalid_request(errors: Sequence[Any]) -> InvalidRequest:
     """Pydantic's findings without the input that they quote: it may be somebody's face."""
-    found = [{"field": name_field(error), "problem": error["msg"]} for error in errors]
+    found = [{"field": name_field(error), "problem": error["msg"]} for error in errors[:20]]
     sentence = "; ".join(f"{entry['field']}: {entry['problem']}" for entry in found[:5])
-    return InvalidRequest(f"The request does not fit: {sentence}.", errors=found[:20])
+    return InvalidRequest(f"The request does not fit: {sentence}.", errors=found)
 
 
 def name_field(error: ErrorDetails) -> str:
     """Where in the body the error is."""
-    return ".".join(str(part) for part in error["loc"]) or "body"
+    return ".".join(str(part) for part in error["loc"])[:100] or "body"
 
 
 def add_error_handlers(app: FastAPI) -> None:
@@ -160,10 +157,9 @@ def add_error_handlers(app: FastAPI) -> None:
     async def on_failure(request: Request, error: SamefaceError) -> Problem:
         return to_problem(error, request.scope)
 
-    @app.exception_handler(ValidationError)
     @app.exception_handler(RequestValidationError)
-    async def on_invalid(request: Request, error: ValidationError | RequestValidationError) -> Problem:
-        return to_problem(to_invalid_request(list(error.errors())), request.scope)
+    async def on_invalid(request: Request, error: RequestValidationError) -> Problem:
+        return to_problem(to_invalid_request(error.errors()), request.scope)
 
     @app.exception_handler(HTTPException)
     async def on_http(request: Request, error: HTTPException) -> Problem:

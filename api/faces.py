@@ -35,4 +35,4 @@ async def embed(
 ) -> EmbedResponse:
     """Find the faces in a photo and embed each."""
     look = await pipeline.embed(body.image, body.faces)
-    return EmbedResponse.from_look(look, pipeline.embedder.bundle.contract.name, body.encoding)
+    return EmbedResponse.from_look(look, pipeline.embedder.bundle, body.encoding)

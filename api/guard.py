@@ -4,6 +4,7 @@ import asyncio
 import logging
 import re
 import uuid
+from contextlib import suppress
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
@@ -15,6 +16,8 @@ from model.errors import SamefaceError
 log = logging.getLogger("sameface.requests")
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
+DRAIN_SECONDS = 3.0
+DRAIN_BYTES = 100_000_000
 
 
 class RequestId:
@@ -50,7 +53,7 @@ class RequestGuard:
         """Handle one connection event."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        client = Client(receive, send)
+        client = Client(receive, send, has_body=has_body(scope))
         answer = asyncio.ensure_future(self.app(scope, client.receive, client.send))
         hang_up = asyncio.ensure_future(client.wait_for_hang_up())
         try:
@@ -77,13 +80,21 @@ class RequestGuard:
         return None
 
 
+def has_body(scope: Scope) -> bool:
+    """Whether the client announced that it sends something."""
+    headers = Headers(scope=scope)
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+
+
 class Client:
     """The other end: passes messages on, and notices when it is gone once its request has arrived."""
 
-    def __init__(self, receive: Receive, send: Send) -> None:
+    def __init__(self, receive: Receive, send: Send, *, has_body: bool) -> None:
         self.answered = False
         self._receive = receive
         self._send = send
+        self._has_body = has_body
+        self._answer_is_out = False
         self._arrived = asyncio.Event()
         self._gone = asyncio.Event()
 
@@ -98,8 +109,17 @@ class Client:
         return message
 
     async def send(self, message: Message) -> None:
-        """Pass an answer on."""
+        """Pass an answer on; one that comes before the request's end also ends the connection."""
         self.answered = True
+        refused = self._has_body and not self._arrived.is_set()
+        if refused and message["type"] == "http.response.start":
+            MutableHeaders(scope=message)["Connection"] = "close"
+        last = message["type"] == "http.response.body" and not message.get("more_body", False)
+        if last and refused:
+            await self._send({**message, "more_body": True})
+            await self._drain()
+            message = {"type": "http.response.body"}
+        self._answer_is_out = last
         await self._send(message)
 
     async def wait_for_hang_up(self) -> None:
@@ -107,4 +127,14 @@ class Client:
         await self._arrived.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
+        if self._answer_is_out:  # then the server says so too, and the rest of the work may finish
+            await asyncio.Event().wait()
         self._gone.set()
+
+    async def _drain(self) -> None:
+        """Read on for a moment: most clients look at an answer only when they have sent everything."""
+        left = DRAIN_BYTES
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while left > 0 and not self._arrived.is_set():
+                    left -= len((await self.receive()).get("body", b""))

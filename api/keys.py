@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-SCOPES = ("read", "write")
 ENTRY = re.compile(r"(?P<sha256>[0-9a-f]{64}):(?P<scopes>(read|write)(\+(read|write))?)")
 
 
@@ -32,10 +31,10 @@ def hash_key(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def make_key(scopes: Iterable[str]) -> tuple[str, str]:
+def make_key(scopes: str) -> tuple[str, str]:
     """A new secret, and the entry to put into SAMEFACE_API_KEYS."""
     secret = f"sf_{secrets.token_urlsafe(32)}"
-    return secret, f"{hash_key(secret)}:{'+'.join(scopes)}"
+    return secret, f"{hash_key(secret)}:{scopes}"
 
 
 def find_key(keys: Iterable[ApiKey], secret: str) -> ApiKey | None:

@@ -159,10 +159,11 @@ class EmbedResponse(Response):
     timings_ms: dict[str, float]
 
     @classmethod
-    def from_look(cls, look: Look[EmbeddedFace], model: str, encoding: str) -> "EmbedResponse":
+    def from_look(cls, look: Look[EmbeddedFace], bundle: Bundle, encoding: str) -> "EmbedResponse":
         """The answer to a look at a photo."""
         faces = [FaceWithEmbedding.from_face(face, encoding) for face in look.faces]
-        return cls(model=model, faces=faces, faces_found=look.faces_found, timings_ms=look.timings_ms)
+        name = bundle.contract.name
+        return cls(model=name, faces=faces, faces_found=look.faces_found, timings_ms=look.timings_ms)
 
 
 class VerifyResponse(Response):
@@ -205,20 +206,7 @@ class LoadedModel(Response):
     @classmethod
     def from_bundle(cls, bundle: Bundle, runtime: Runtime) -> "LoadedModel":
         """What a bundle says of itself, and where it runs."""
-        contract = bundle.contract
-        return cls(
-            name=contract.name,
-            kind=contract.kind,
-            dimension=contract.dimension,
-            published_threshold=contract.published_threshold,
-            calibration=None,
-            licence=contract.licence,
-            source=contract.source,
-            sha256=bundle.sha256,
-            identity=bundle.identity,
-            device=runtime.device,
-            provider=runtime.provider,
-        )
+        return cls(**bundle.describe(), calibration=None, device=runtime.device, provider=runtime.provider)
 
 
 class ModelList(Response):

@@ -59,7 +59,7 @@ class Settings(BaseSettings):
         description="`gpu` refuses to start without a working one; `auto` takes what there is and says so.",
     )
     threads: int | None = Field(None, ge=1, description="Photos worked on at the same time; one per core.")
-    queue: int = Field(32, ge=0, description="Photos that may wait; beyond, requests are answered with 429.")
+    queue: int = Field(32, ge=1, description="Photos that may wait; beyond, requests are answered with 429.")
     request_seconds: float = Field(30.0, gt=0, description="Time limit of a request, its upload included.")
     max_image_bytes: int = Field(10_000_000, ge=1, description="Bytes of one image.")
     max_image_pixels: int = Field(
@@ -67,6 +67,9 @@ class Settings(BaseSettings):
         ge=1,
         le=PILLOWS_OWN_LIMIT,
         description="Pixels of one image, checked before it is decoded.",
+    )
+    max_upload_bytes: int = Field(
+        500_000_000, ge=1_000_000, description="Bytes of all requests that are being read at one time."
     )
     max_images: int = Field(16, ge=2, description="Images of one request.")
     max_faces: int = Field(
@@ -99,10 +102,10 @@ class Settings(BaseSettings):
 
     def pipeline_options(self) -> PipelineOptions:
         """The part that the pipeline is built from."""
-        return PipelineOptions(
-            recognizer=(self.recognizer or self.folder.recognizer).expanduser(),
-            detector=(self.detector or self.folder.detector).expanduser(),
-            cache=self.folder.cache,
+        return PipelineOptions.in_folder(
+            self.folder,
+            self.recognizer,
+            self.detector,
             device=self.device,
             threads=self.threads or available_cores(),
             queue=self.queue,

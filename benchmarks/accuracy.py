@@ -18,6 +18,7 @@ from rich.table import Table
 
 from benchmarks.lfw import Pair, read_pairs
 from benchmarks.opencv import OpenCvPath
+from model.folders import DataFolder
 from model.pipeline import Pipeline, PipelineOptions, open_pipeline
 
 Embed = Callable[[bytes], Any | None]
@@ -49,12 +50,7 @@ def main() -> None:
 
 def open_from(data: Path) -> Pipeline:
     """The default pipeline on the bundles in a data folder."""
-    models = data / "models"
-    return open_pipeline(
-        PipelineOptions(
-            recognizer=models / "sface-2021dec", detector=models / "yunet-2023mar", cache=data / "cache"
-        )
-    )
+    return open_pipeline(PipelineOptions.in_folder(DataFolder(data)))
 
 
 def first_face(pipeline: Pipeline, policy: str, photo: bytes) -> Any | None:

@@ -74,8 +74,9 @@ def run_load(
                 connection.sendall(requests[number % len(requests)])
                 status = read_status(connection)
                 with lock:
-                    load.latencies.append(time.perf_counter() - start)
                     load.statuses[status] += 1
+                    if status == 200:
+                        load.latencies.append(time.perf_counter() - start)
 
     cpu = time.process_time()
     threads = [threading.Thread(target=run) for _ in range(clients)]
@@ -92,9 +93,17 @@ def read_status(connection: socket.socket) -> int:
     """Read one response to its end."""
     received = b""
     while b"\r\n\r\n" not in received:
-        received += connection.recv(65536)
+        received += receive(connection)
     head, _, body = received.partition(b"\r\n\r\n")
     length = int(head.lower().partition(b"content-length:")[2].split()[0])
     while len(body) < length:
-        body += connection.recv(65536)
+        body += receive(connection)
     return int(head.split()[1])
+
+
+def receive(connection: socket.socket) -> bytes:
+    """More of the response."""
+    received = connection.recv(65536)
+    if not received:
+        raise ConnectionError("the server hung up")
+    return received

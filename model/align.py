@@ -6,7 +6,6 @@ from math import floor
 import numpy as np
 from PIL import Image
 
-from model.errors import UnreadableImage
 from model.faces import Pixels, Point
 
 
@@ -27,8 +26,6 @@ def align_face(
     image: Image.Image, landmarks: Sequence[Point], template: Sequence[Point], size: tuple[int, int]
 ) -> Pixels:
     """The crop of `size` (width, height) in which the landmarks lie on the template."""
-    if len(set(landmarks)) < 2:
-        raise UnreadableImage("The landmarks of a face coincide.")
     a, b = fit_similarity(landmarks, template)
     image, a, b = shrink_around_crop(image, a, b, size)
     # Pillow asks for the way back, crop to image, and puts the centre of a pixel at (0.5, 0.5).

@@ -6,7 +6,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from functools import partial
+from typing import Generic, TypeVar
 
 from model.errors import Overloaded
 
@@ -44,9 +45,10 @@ class Workers:
         not begun.
         """
         self._take_places(len(items))
-        futures = [self._executor.submit(self._timed, work, item) for item in items]
-        for future in futures:
-            future.add_done_callback(self._give_back)
+        jobs = [Job(work, item) for item in items]
+        futures = [self._executor.submit(self._timed, job) for job in jobs]
+        for future, job in zip(futures, jobs, strict=True):
+            future.add_done_callback(partial(self._give_back, job))
         try:
             return list(await asyncio.gather(*(asyncio.wrap_future(future) for future in futures)))
         finally:
@@ -63,14 +65,15 @@ class Workers:
                 raise self._overloaded()
             self._taken += count
 
-    def _give_back(self, _: "Future[Result]") -> None:
+    def _give_back(self, job: "Job[Item, Result]", _: "Future[Result]") -> None:
+        job.forget()
         with self._lock:
             self._taken -= 1
 
-    def _timed(self, work: Callable[[Item], Result], item: Item) -> Result:
+    def _timed(self, job: "Job[Item, Result]") -> Result:
         start = time.perf_counter()
         try:
-            return work(item)
+            return job.do()
         finally:
             self._seconds_per_job += SMOOTHING * (time.perf_counter() - start - self._seconds_per_job)
 
@@ -81,3 +84,19 @@ class Workers:
             limit=self.places,
             retry_after_seconds=max(1, seconds),
         )
+
+
+class Job(Generic[Item, Result]):
+    """Work on an item; a cancelled one stays in the executor's queue for a while, without its photo."""
+
+    def __init__(self, work: Callable[[Item], Result], item: Item) -> None:
+        self._work: Callable[[], Result] | None = partial(work, item)
+
+    def do(self) -> Result:
+        """The work's result."""
+        assert self._work
+        return self._work()
+
+    def forget(self) -> None:
+        """Let go of the item."""
+        self._work = None

@@ -19,7 +19,11 @@ from model.faces import Floats, Pixels, Point
 MANIFEST = "bundle.json"
 KINDS = ("recogniser", "detector")
 COLOUR_ORDERS = ("rgb", "bgr")
-NAME = re.compile(r"[A-Za-z0-9._~-]{1,128}")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,127}")  # also a folder, so neither . nor ..
+
+# A detector yields each part for every stride, with so many numbers per cell.
+DETECTOR_STRIDES = (8, 16, 32)
+DETECTOR_PARTS = {"cls": 1, "obj": 1, "bbox": 4, "kps": 10}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +55,11 @@ class Contract:
     def checks(self) -> list[tuple[str, bool, str]]:
         """Field, whether it fits, and what would."""
         recogniser = self.kind == "recogniser"
+        named = isinstance(self.name, str) and NAME.fullmatch(self.name) is not None
         threshold = self.published_threshold
+        similar = threshold is None or are_numbers((threshold,), 1)
         return [
-            (
-                "name",
-                bool(isinstance(self.name, str) and NAME.fullmatch(self.name)),
-                "1 to 128 of A-Za-z0-9._~-",
-            ),
+            ("name", named, "1 to 128 of A-Za-z0-9._~-, a letter or digit first"),
             ("kind", self.kind in KINDS, f"one of {', '.join(KINDS)}"),
             ("input_size", are_whole(self.input_size, 2), "a width and a height in pixels"),
             ("colour_order", self.colour_order in COLOUR_ORDERS, f"one of {', '.join(COLOUR_ORDERS)}"),
@@ -65,11 +67,9 @@ class Contract:
             ("std", are_numbers(self.std, 3, positive=True), "three positive numbers"),
             ("template", not recogniser or are_points(self.template, 5), "five points"),
             ("dimension", not recogniser or are_whole((self.dimension,), 1), "a positive number"),
-            (
-                "published_threshold",
-                threshold is None or are_numbers((threshold,), 1),
-                "a similarity or null",
-            ),
+            ("published_threshold", similar, "a similarity or null"),
+            ("licence", isinstance(self.licence, str), "text"),
+            ("source", isinstance(self.source, str), "text"),
         ]
 
 
@@ -119,6 +119,12 @@ class Bundle:
         parts = {field: to_canonical(getattr(self.contract, field)) for field in deciding}
         parts["sha256"] = self.sha256
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def describe(self) -> dict[str, Any]:
+        """What matters to somebody who chooses a bundle or wants to know which one answered."""
+        shown = ("name", "kind", "dimension", "published_threshold", "licence", "source")
+        hashes = {"sha256": self.sha256, "identity": self.identity}
+        return {field: getattr(self.contract, field) for field in shown} | hashes
 
     def preprocess(self, images: Pixels) -> Floats:
         """RGB images (batch, height, width, 3) as the network's input (batch, 3, height, width)."""

@@ -6,10 +6,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from PIL import Image
+from rich.markup import escape
 from rich.table import Table
 
 from model.bundle import MANIFEST, Bundle, load_bundle, read_contract, read_json, save_bundle
@@ -61,14 +62,7 @@ def pipeline_for(
     data: Path, recognizer: Path | None, detector: Path | None, device: str
 ) -> Iterator[Pipeline]:
     """The pipeline of one command, closed when it ends."""
-    folder = DataFolder(data)
-    options = PipelineOptions(
-        recognizer=(recognizer or folder.recognizer).expanduser(),
-        detector=(detector or folder.detector).expanduser(),
-        cache=folder.cache,
-        device=device,
-    )
-    pipeline = open_pipeline(options)
+    pipeline = open_pipeline(PipelineOptions.in_folder(DataFolder(data), recognizer, detector, device=device))
     try:
         yield pipeline
     finally:
@@ -194,6 +188,8 @@ def adopt_recogniser(source: Path, contract_file: Path, folder: DataFolder) -> B
     contract = read_contract(read_json(contract_file))
     if contract.kind != "recogniser":
         raise BundleRefused("Only a recogniser can be brought; the detector is YuNet.")
+    if contract.name in {published.contract.name for published in MODELS.values()}:
+        raise BundleRefused(f"{contract.name} is the name of a published network; choose another.")
     with tempfile.TemporaryDirectory() as trial:
         open_runtime(save_bundle(contract, source, Path(trial)), "cpu", folder.cache)
     return save_bundle(contract, source, folder.models / contract.name)
@@ -203,17 +199,24 @@ def adopt_recogniser(source: Path, contract_file: Path, folder: DataFolder) -> B
 def models(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
     """List the bundles in the data folder."""
     folders = sorted(path.parent for path in DataFolder(data).models.glob(f"*/{MANIFEST}"))
-    bundles = [describe_bundle(load_bundle(folder)) for folder in folders]
+    bundles = [describe_folder(folder) for folder in folders]
     if as_json:
         print_json(bundles)
         return
-    table = Table("name", "kind", "dimension", "threshold", "licence", "sha256")
+    columns = ("name", "kind", "dimension", "published_threshold", "licence", "sha256", "fault")
+    table = Table(*columns)
     for bundle in bundles:
-        row = [
-            bundle[key] for key in ("name", "kind", "dimension", "published_threshold", "licence", "sha256")
-        ]
-        table.add_row(*("" if value is None else str(value)[:16] for value in row))
+        row = [bundle.get(column) for column in columns]
+        table.add_row(*("" if value is None else escape(str(value)) for value in row))
     console.print(table if bundles else "There are no bundles yet: `sameface pull` fetches the default ones.")
+
+
+def describe_folder(folder: Path) -> dict[str, Any]:
+    """The bundle in a folder, or what is wrong with it."""
+    try:
+        return describe_bundle(load_bundle(folder))
+    except BundleRefused as error:
+        return {"name": folder.name, "fault": error.detail}
 
 
 @app.command()

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from model.bundle import Bundle
+from model.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
 from model.faces import Box, DetectedFace, Floats
 from model.session import Runtime
 
-STRIDES = (8, 16, 32)
-MULTIPLE = 32  # of the input's sides, so that the three strides tile it
+MULTIPLE = max(DETECTOR_STRIDES)  # of the input's sides, so that every stride tiles it
+OUTPUTS = [f"{part}_{stride}" for part in DETECTOR_PARTS for stride in DETECTOR_STRIDES]
 MAX_OVERLAP = 0.3
 MAX_LOG_SIZE = 6.0  # e^6 strides: larger than any input, and finite
 RETRY_SCALE = 0.4  # a face that fills the photo is beyond the detector's largest; smaller, it is found
@@ -41,13 +41,13 @@ class Detector:
         """The faces seen when the image is looked at in this scale."""
         canvas = draw_on_canvas(image, scale)
         pixels = self.bundle.preprocess(canvas[np.newaxis])  # (1, 3, height, width)
-        names = [f"{part}_{stride}" for part in ("cls", "obj", "bbox", "kps") for stride in STRIDES]
-        outputs = dict(zip(names, self.runtime.run(pixels, names), strict=True))
+        outputs = dict(zip(OUTPUTS, self.runtime.run(pixels, OUTPUTS), strict=True))
+        width, min_score = canvas.shape[1], self.options.min_score
         found = np.concatenate(
-            [decode_stride(outputs, stride, canvas.shape[1], self.options.min_score) for stride in STRIDES]
+            [decode_stride(outputs, stride, width, min_score) for stride in DETECTOR_STRIDES]
         )
         found[:, :14] *= max(image.size) / max(1, round(max(image.size) * scale))
-        return [to_face(row, image.size) for row in suppress_overlaps(found)]
+        return to_faces(suppress_overlaps(found), image.size)
 
 
 def draw_on_canvas(image: Image.Image, scale: float) -> np.ndarray:
@@ -96,6 +96,12 @@ def overlap(row: Floats, others: Floats) -> Floats:
     intersection = (high - low).clip(min=0).prod(axis=1)
     union = row[2:4].prod() + others[:, 2:4].prod(axis=1) - intersection
     return np.asarray(intersection / np.maximum(union, 1e-9), np.float32)
+
+
+def to_faces(rows: Floats, image_size: tuple[int, int]) -> list[DetectedFace]:
+    """Rows as faces, but for those whose landmarks are one point: they cannot be aligned."""
+    faces = [to_face(row, image_size) for row in rows]
+    return [face for face in faces if len(set(face.landmarks)) > 1]
 
 
 def to_face(row: Floats, image_size: tuple[int, int]) -> DetectedFace:

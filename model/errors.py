@@ -98,6 +98,12 @@ class PullFailed(SamefaceError):
     code = "pull_failed"
 
 
+class CannotServe(SamefaceError):
+    """The server cannot start as it is set up."""
+
+    code = "cannot_serve"
+
+
 class DeviceUnavailable(SamefaceError):
     """A GPU was required and there is no working one."""
 

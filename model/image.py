@@ -9,7 +9,7 @@ from PIL import Image, ImageOps
 from model.errors import ImageTooLarge, UnreadableImage, UnsupportedImage
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
-WHITE = (255, 255, 255, 255)
+WHITE = (255, 255, 255)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,8 @@ def decode_image(photo: bytes, limits: ImageLimits) -> Image.Image:
     try:
         with Image.open(io.BytesIO(photo), formats=FORMATS) as image:
             refuse_too_many_pixels(image, limits.max_pixels)
-            return to_rgb(ImageOps.exif_transpose(image))
+            ImageOps.exif_transpose(image, in_place=True)
+            return to_rgb(image)
     except Image.DecompressionBombError as error:
         raise ImageTooLarge("The image has far too many pixels.", limit=limits.max_pixels) from error
     except ImageTooLarge:
@@ -61,11 +62,12 @@ def refuse_too_many_pixels(image: Image.Image, max_pixels: int) -> None:
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
-    """Any mode that a decoder yields, as RGB."""
+    """Any mode that a decoder yields, as RGB; most photos are, and are not copied."""
+    image.load()
     if image.mode.startswith("I"):  # 16 bits per pixel: convert() would clip instead of scale
         image = Image.fromarray((np.asarray(image).astype(np.uint32) >> 8).astype(np.uint8))
     if image.has_transparency_data:
-        rgba = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", rgba.size, WHITE), rgba)
-    image.load()
-    return image.convert("RGB")
+        seen = image.convert("RGBA")
+        image = Image.new("RGB", seen.size, WHITE)
+        image.paste(seen, mask=seen)
+    return image if image.mode == "RGB" else image.convert("RGB")

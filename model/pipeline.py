@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from PIL import Image
@@ -16,6 +16,7 @@ from model.detect import Detector, DetectorOptions
 from model.embed import Embedder
 from model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
 from model.faces import AlignedFace, DetectedFace, EmbeddedFace
+from model.folders import DataFolder
 from model.image import ImageLimits, decode_image
 from model.quality import assess_quality
 from model.session import available_cores, open_runtime, select_device
@@ -38,6 +39,18 @@ class PipelineOptions:
     detection: DetectorOptions = DetectorOptions()
     max_faces: int = 64
     min_face_pixels: float = 20.0
+
+    @classmethod
+    def in_folder(
+        cls, folder: DataFolder, recognizer: Path | None = None, detector: Path | None = None, **others: Any
+    ) -> "PipelineOptions":
+        """With the default bundles of a data folder where none is named."""
+        return cls(
+            recognizer=(recognizer or folder.recognizer).expanduser(),
+            detector=(detector or folder.detector).expanduser(),
+            cache=folder.cache,
+            **others,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +168,10 @@ class Pipeline:
         self, photo: bytes, policy: str, stopwatch: Stopwatch | None = None
     ) -> Look[EmbeddedFace]:
         """Bytes -> image -> detect -> align -> embed."""
-        look = self.find_faces(photo, policy, stopwatch)
+        return self.embed_look(self.find_faces(photo, policy, stopwatch))
+
+    def embed_look(self, look: Look[AlignedFace]) -> Look[EmbeddedFace]:
+        """The faces that were found, each with its embedding."""
         with look.stopwatch.stage("embed"):
             embeddings = self.embedder.embed([face.crop for face in look.faces])
         faces = [
@@ -169,14 +185,14 @@ class Pipeline:
     ) -> Look[EmbeddedFace]:
         """The one face of a photo that is to be compared; errors say by `name` which photo they are about."""
         try:
-            look = self.embed_faces(photo, faces)
+            look = self.find_faces(photo, faces)
             self.refuse_unfit(look, min_quality)
         except SamefaceError as error:
             error.facts["image"] = name
             raise
-        return look
+        return self.embed_look(look)
 
-    def refuse_unfit(self, look: Look[EmbeddedFace], min_quality: float) -> None:
+    def refuse_unfit(self, look: Look[AlignedFace], min_quality: float) -> None:
         """No face, a face of too few pixels, and where asked for, one of too low a quality."""
         if not look.faces:
             raise NoFaceFound("No face was found in the photo.", faces_found=0)
@@ -193,10 +209,12 @@ class Pipeline:
             )
 
     def warm_up(self) -> None:
-        """Run every network once, so that the first caller does not pay for it."""
+        """Run every session once, so that no first caller pays for it."""
         width, height = self.embedder.bundle.contract.input_size
-        self.detector.detect(Image.new("RGB", (self.options.detection.max_side,) * 2))
-        self.embedder.embed([np.zeros((height, width, 3), np.uint8)])
+        photo = Image.new("RGB", (self.options.detection.max_side,) * 2)
+        for _ in range(self.options.threads):  # idle sessions take turns
+            self.detector.detect(photo)
+            self.embedder.embed([np.zeros((height, width, 3), np.uint8)])
 
     def close(self) -> None:
         """Wait for what runs, drop what waits."""

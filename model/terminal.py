@@ -50,19 +50,8 @@ def describe_decision(decision: Decision) -> str:
 
 
 def describe_bundle(bundle: Bundle) -> dict[str, Any]:
-    """What matters of a bundle to somebody who chooses one."""
-    contract = bundle.contract
-    return {
-        "name": contract.name,
-        "kind": contract.kind,
-        "dimension": contract.dimension,
-        "published_threshold": contract.published_threshold,
-        "licence": contract.licence,
-        "source": contract.source,
-        "sha256": bundle.sha256,
-        "identity": bundle.identity,
-        "folder": str(bundle.folder),
-    }
+    """A bundle and where it is."""
+    return bundle.describe() | {"folder": str(bundle.folder)}
 
 
 @contextmanager

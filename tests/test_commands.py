@@ -71,6 +71,18 @@ def test_verify_as_json_has_the_names_of_the_http_api(run, photos) -> None:
     assert "crop" not in answer["probe"]["face"]
 
 
+def test_an_error_as_json_is_json_too(run, photos) -> None:
+    result = run("verify", photos["ada"], photos["room"], "--json")
+    assert (result.returncode, json.loads(result.stdout)["code"]) == (2, "no_face_found")
+
+
+def test_what_nobody_foresaw_is_an_error_and_not_another_person(run, photos, tmp_path) -> None:
+    (tmp_path / "file").write_text("in the way of the cache")
+    result = run("verify", photos["ada"], photos["ada"], SAMEFACE_DATA=str(tmp_path / "file"))
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+
+
 def test_detect_draws_what_it_found(run, photos, tmp_path) -> None:
     drawn = tmp_path / "drawn.png"
     answer = json.loads(run("detect", photos["ada"], "--draw", drawn, "--json").stdout)
@@ -96,6 +108,15 @@ def test_models_are_listed(run) -> None:
         "recogniser",
         "detector",
     }
+
+
+def test_a_broken_bundle_is_listed_with_its_fault(run, tmp_path) -> None:
+    folder = tmp_path / "models" / "broken"
+    folder.mkdir(parents=True)
+    (folder / "bundle.json").write_text("{")
+    [listed] = json.loads(run("models", "--json", SAMEFACE_DATA=str(tmp_path)).stdout)
+    assert listed["name"] == "broken"
+    assert "JSON" in listed["fault"]
 
 
 def test_a_recogniser_of_ones_own_becomes_a_bundle_that_verifies(run, data, photos, tmp_path) -> None:
@@ -136,6 +157,17 @@ def test_a_recogniser_that_breaks_its_contract_leaves_nothing_behind(run, data, 
     )
     assert (pulled.returncode, pulled.stderr.partition(":")[0]) == (2, "bundle_refused")
     assert not (tmp_path / "models").exists()
+
+
+@pytest.mark.parametrize("name", ["..", ".", "sface-2021dec"])
+def test_a_recogniser_may_not_take_a_name_that_is_no_name_or_taken(run, data, tmp_path, name: str) -> None:
+    source = data / "models" / "recogniser"
+    fields = json.loads((source / "bundle.json").read_text())
+    contract = {key: value for key, value in fields.items() if key not in ("file", "sha256")} | {"name": name}
+    (tmp_path / "contract.json").write_text(json.dumps(contract))
+    words = ("--from", source / "tiny.onnx", "--contract", tmp_path / "contract.json")
+    assert run("pull", *words, SAMEFACE_DATA=str(tmp_path)).returncode == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["contract.json"]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """`sameface serve` as a process: how it starts, refuses to, and stops."""
 
+import json
 import os
 import re
 import signal
@@ -11,9 +12,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from PIL import Image
 
 from tests.conftest import wait_for
-from tests.pictures import photo_of
+from tests.pictures import draw_photo, encode, photo_of
 
 
 @pytest.fixture
@@ -129,3 +131,22 @@ def test_a_wrong_setting_is_named(start) -> None:
     output, _ = process.communicate(timeout=20)
     assert process.returncode == 2
     assert "SAMEFACE_QUEUE" in output
+
+
+def test_json_announces_where_it_answers(start) -> None:
+    process = start("--json", "--log-level", "error")
+    announced = json.loads(process.stdout.readline())
+    assert httpx.get(f"{announced['address']}/health/ready").json()["device"] == announced["device"]
+
+
+def test_not_even_the_debug_log_quotes_a_photo(start) -> None:
+    exif = Image.Exif()
+    exif[0x010E] = "Ada Lovelace, patient 4711"
+    photo = encode(draw_photo(1), "JPEG", exif=exif)
+    process = start("--log-level", "debug")
+    address = address_of(process)
+    assert httpx.post(f"{address}/v1/detect", files={"image": photo}).status_code == 200
+    process.terminate()
+    output, _ = process.communicate(timeout=20)
+    assert "/v1/detect" in output
+    assert "4711" not in output

@@ -4,10 +4,12 @@ import asyncio
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import httpx
 import pytest
+from fastapi import BackgroundTasks, Request
 
 from model.batching import Workers
 from tests.api.test_bad_input import expect
@@ -107,9 +109,64 @@ def test_a_defect_is_answered_without_a_traceback_and_logged_with_its_request_id
     assert any("find-me" in record.getMessage() and record.exc_info for record in caplog.records)
 
 
-def test_the_event_loop_answers_while_photos_are_worked_on(serve) -> None:
-    with serve(threads=1) as client, busy(workers_of(client), jobs=1):
-        assert client.get("/health/live").status_code == 200
+def test_the_event_loop_answers_while_a_photo_is_worked_on(serve) -> None:
+    """The detector waits until the event loop has answered another request."""
+    with serve(threads=1) as client:
+        answered = threading.Event()
+        detector = client.app.state.pipeline.detector
+        detect = detector.detect
+        detector.detect = lambda image: answered.wait(20) and detect(image)
+        with ThreadPoolExecutor() as executor:
+            working = executor.submit(client.post, "/v1/detect", files={"image": photo_of(1)})
+            wait_for(lambda: workers_of(client).taken == 1)
+            assert client.get("/health/live").status_code == 200
+            answered.set()
+            assert working.result().json()["faces_found"] == 1
+
+
+def test_a_client_that_hangs_up_while_its_photo_is_worked_on_frees_its_place_when_that_ends(serve) -> None:
+    with serve(threads=1) as client:
+        go_on = threading.Event()
+        detector = client.app.state.pipeline.detector
+        detect = detector.detect
+        detector.detect = lambda image: go_on.wait(20) and detect(image)
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{client.base_url}/v1/detect", files={"image": photo_of(1)}, timeout=0.3)
+        assert workers_of(client).taken == 1
+        go_on.set()
+        wait_for(lambda: workers_of(client).taken == 0)
+
+
+def test_what_a_route_does_after_its_answer_is_not_cut_off(serve) -> None:
+    with serve() as client:
+        done = threading.Event()
+
+        async def work_on() -> None:
+            await asyncio.sleep(0.05)
+            done.set()
+
+        @client.app.post("/later")
+        async def later(request: Request, tasks: BackgroundTasks) -> None:
+            await request.body()
+            tasks.add_task(work_on)
+
+        assert client.post("/later", content=b"x").status_code == 200
+        assert done.wait(5)
+
+
+def test_uploads_under_way_may_hold_so_much_memory_and_no_more(serve) -> None:
+    part = b'--edge\r\nContent-Disposition: form-data; name="image"; filename="a"\r\n\r\n'
+    head = b"POST /v1/detect HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=edge\r\n"
+    half_sent = head + b"Content-Length: 1000000\r\n\r\n" + part + bytes(600_000)
+    with serve(max_upload_bytes=1_000_000) as client:
+        uploads = client.app.state.uploads
+        with connect(client) as connection:
+            connection.sendall(half_sent)
+            wait_for(lambda: uploads.taken > 600_000)
+            with connect(client) as another:
+                another.sendall(half_sent)
+                assert b"overloaded" in read_all(another)
+        wait_for(lambda: uploads.taken == 0)
 
 
 def test_a_browser_may_call_from_a_listed_origin_only(serve) -> None:

@@ -4,6 +4,7 @@ import httpx
 
 from model.bundle import load_bundle
 from tests.api.test_bad_input import expect
+from tests.conftest import wait_for
 from tests.pictures import photo_of
 
 
@@ -15,6 +16,13 @@ def test_the_server_lives_before_it_is_ready(serve, tmp_path) -> None:
         assert problem["retry_after_seconds"] > 0
         expect(client.post("/v1/detect", files={"image": photo_of(1)}), 503, "not_ready")
         expect(client.get("/v1/models"), 503, "not_ready")
+
+
+def test_whatever_keeps_it_from_loading_is_said(serve, data, caplog) -> None:
+    with serve(data=data / "models" / "detector" / "tiny.onnx", wait_until_ready=False) as client:
+        wait_for(lambda: client.app.state.failure is not None)
+        assert "log" in expect(client.get("/health/ready"), 503, "not_ready")["detail"]
+    assert any("cannot serve" in record.getMessage() for record in caplog.records)
 
 
 def test_ready_says_truthfully_what_it_runs_on(client: httpx.Client) -> None:

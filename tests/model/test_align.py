@@ -8,7 +8,6 @@ import pytest
 from PIL import Image
 
 from model.align import align_face, fit_similarity
-from model.errors import UnreadableImage
 from model.faces import Pixels, Point
 from model.published import ARCFACE_TEMPLATE
 
@@ -143,8 +142,3 @@ def test_what_lies_outside_the_picture_is_black() -> None:
     landmarks = move(ARCFACE_TEMPLATE, 1, complex(-56, 0))
     crop = align_face(white, landmarks, ARCFACE_TEMPLATE, SIZE)
     assert (crop[:, :54].max(), crop[:, 58:].min()) == (0, 255)
-
-
-def test_landmarks_on_one_point_are_refused() -> None:
-    with pytest.raises(UnreadableImage, match="coincide"):
-        align_face(Image.new("RGB", (50, 50)), ((9.0, 9.0),) * 5, ARCFACE_TEMPLATE, SIZE)

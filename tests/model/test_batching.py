@@ -1,7 +1,9 @@
 """Many callers and few workers: what is admitted, what is refused, and when a place comes back."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -270,3 +272,29 @@ def test_many_callers_at_once_are_all_served_and_leave_no_place_taken(open_worke
 
     assert asyncio.run(scenario()) == [[-n, -n] for n in range(100)]
     assert workers.taken == 0
+
+
+def test_a_cancelled_caller_leaves_nothing_of_its_photo_behind() -> None:
+    """Its job may stay in the executor's queue until a worker comes by."""
+    workers, go_on = Workers(threads=1, queue=9), threading.Event()
+
+    class Photo:
+        pass
+
+    async def give_up() -> Photo | None:
+        running = asyncio.ensure_future(workers.run_all(lambda _: go_on.wait(), [None]))
+        photo = Photo()
+        waiting = asyncio.ensure_future(workers.run_all(id, [photo]))
+        await asyncio.sleep(0.01)
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        kept = weakref.ref(photo)
+        del photo, waiting
+        gc.collect()
+        found = kept()
+        go_on.set()
+        await running
+        return found
+
+    assert asyncio.run(give_up()) is None
+    workers.close()

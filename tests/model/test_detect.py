@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from model.detect import Detector, DetectorOptions, decode_stride, suppress_overlaps, to_face
+from model.detect import Detector, DetectorOptions, decode_stride, suppress_overlaps, to_face, to_faces
 from model.faces import Box, DetectedFace, Point
 from model.pipeline import Pipeline
 from model.published import ARCFACE_TEMPLATE
@@ -245,3 +245,10 @@ def test_a_face_across_the_edge_has_its_box_cut_and_its_landmarks_kept(detector:
     [face] = lenient.detect(photo)
     assert face.box == Box(0, 96, 32, FACE_SIDE)
     assert np.array(face.landmarks) == pytest.approx(np.array(template_in(-16, 96, FACE_SIDE)), abs=0.01)
+
+
+def test_a_face_whose_landmarks_are_one_point_is_no_face() -> None:
+    rows = np.array([row_of(10, 10, 40, 40, 0.9), row_of(60, 10, 40, 40, 0.8)], np.float32)
+    rows[0, 4:14] = 7
+    rows[1, 4:14] = np.arange(10)
+    assert [face.score for face in to_faces(rows, (200, 100))] == [pytest.approx(0.8)]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from model.bundle import load_bundle
+from model.bundle import MANIFEST, load_bundle, save_bundle
 from model.errors import PullFailed
 from model.package_index import Progress, read_pip_settings
 from model.published import MODELS, PORTRAITS, Address, PackageMember, PublishedFile, PublishedModel
@@ -379,3 +379,19 @@ def test_a_contract_that_was_corrected_since_reaches_those_who_have_the_file(
         pulled = pull_model("tiny", tmp_path / "models")
         assert load_bundle(pulled.folder).contract.published_threshold == threshold
     assert server.requests == ["/tiny.onnx"]
+
+
+def test_pulling_again_keeps_a_calibration_and_writes_nothing(
+    server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = build_recogniser(tmp_path)
+    source = server.publish("/tiny.onnx", bundle.path.read_bytes())
+    monkeypatch.setitem(
+        MODELS, "tiny", PublishedModel(PublishedFile("tiny.onnx", bundle.sha256, (source,)), bundle.contract)
+    )
+    pulled = pull_model("tiny", tmp_path / "models")
+    calibrated = dataclasses.replace(pulled.contract, calibration={"name": "ours"})
+    save_bundle(calibrated, pulled.path, pulled.folder)
+    written = (pulled.folder / MANIFEST).stat().st_mtime_ns
+    assert pull_model("tiny", tmp_path / "models").contract.calibration == {"name": "ours"}
+    assert (pulled.folder / MANIFEST).stat().st_mtime_ns == written

@@ -351,3 +351,16 @@ def test_a_failed_run_does_not_lose_its_session(bundle: Bundle, cache: Path) -> 
         runtime.run(np.zeros((1, 1), np.float32))
     [found] = runtime.run(random_pixels(bundle, 1))
     assert found.shape == (1, DIMENSION)
+
+
+def test_a_detector_with_other_outputs_is_refused(data: Path, cache: Path, tmp_path: Path) -> None:
+    bundle = load_bundle(data / "models" / "detector")
+    network = onnx.load(bundle.path)
+    for node in network.graph.node:
+        node.output[:] = ["kps_9" if name == "kps_8" else name for name in node.output]
+    for output in network.graph.output:
+        output.name = "kps_9" if output.name == "kps_8" else output.name
+    onnx.save(network, tmp_path / "other.onnx")
+    other = save_bundle(bundle.contract, tmp_path / "other.onnx", tmp_path)
+    with pytest.raises(BundleRefused, match="kps_8"):
+        open_runtime(other, "cpu", cache)
