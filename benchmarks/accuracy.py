@@ -44,7 +44,7 @@ def main() -> None:
         f"OpenCV {cv2.__version__}, nearest the centre",
         *describe(pairs, score(pairs, opencv.embed, threads=1)),
     )
-    Console().print(table)
+    Console(width=110).print(table)
     pipeline.close()
 
 
