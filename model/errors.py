@@ -77,6 +77,57 @@ class ModelMismatch(SamefaceError):
     code = "model_mismatch"
 
 
+# The gallery.
+
+
+class CollectionNotFound(SamefaceError):
+    """No collection has this name."""
+
+    code = "collection_not_found"
+
+
+class PersonNotFound(SamefaceError):
+    """Nobody in the collection has this id."""
+
+    code = "person_not_found"
+
+
+class FaceNotFound(SamefaceError):
+    """The person has no such face."""
+
+    code = "face_not_found"
+
+
+class AlreadyExists(SamefaceError):
+    """Something else has this name or id."""
+
+    code = "already_exists"
+
+
+class IdempotencyKeyReused(SamefaceError):
+    """The key was sent before with another body."""
+
+    code = "idempotency_key_reused"
+
+
+class InvalidEmbedding(SamefaceError):
+    """The numbers cannot be an embedding of this model."""
+
+    code = "invalid_request"
+
+
+class StorageFull(SamefaceError):
+    """The disk has no room for a write."""
+
+    code = "storage_full"
+
+
+class StoreRefused(SamefaceError):
+    """The gallery's file is of a newer version."""
+
+    code = "store_refused"
+
+
 # The machine.
 
 

@@ -1,0 +1,109 @@
+"""Store and index as one thing: enrol, forget, search."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from model.bundle import Bundle
+from model.errors import InvalidEmbedding, ModelMismatch
+from model.faces import Embedding, Floats
+from model.index import FaceIndex
+from model.records import Answered, Collection, NewPerson
+from model.store import Store
+
+UNIT = 1e-3  # how far from 1 the length of a unit embedding may be
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A person who may be the one on a probe, and the face that says so."""
+
+    person_id: str
+    name: str | None
+    similarity: float
+    face_id: str
+
+
+class Gallery:
+    """The people of all collections, as one recogniser sees them."""
+
+    def __init__(self, path: Path, bundle: Bundle) -> None:
+        self.store = Store(path)
+        self.bundle = bundle
+        self._indexes: dict[int, FaceIndex] = {}
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.store.close()
+
+    def create_collection(self, name: str, *, store_crops: bool = False) -> tuple[Collection, bool]:
+        """The collection, bound to this recogniser, and whether it is new."""
+        contract = self.bundle.contract
+        return self.store.create_collection(
+            name,
+            store_crops=store_crops,
+            calibration=None,
+            bundle=contract.name,
+            identity=self.bundle.identity,
+            dimension=contract.dimension or 0,
+        )
+
+    def get_collection(self, name: str) -> Collection:
+        """A collection that this recogniser's embeddings may be compared with."""
+        collection = self.store.get_collection(name)
+        if collection.identity != self.bundle.identity:
+            here = self.bundle.contract.name
+            raise ModelMismatch(
+                f"The collection {name!r} belongs to {collection.bundle}, and {here} runs here.",
+                model=collection.bundle,
+            )
+        return collection
+
+    def enrol(
+        self, collection: Collection, newcomers: Sequence[NewPerson], answered: Answered | None = None
+    ) -> None:
+        """Enrol all of them or none; once this returns, every search of every process finds them."""
+        self.store.enrol(collection, newcomers, answered)
+
+    def search(
+        self, collection: Collection, probes: Sequence[Embedding], limit: int
+    ) -> list[list[Candidate]]:
+        """For each probe the most similar people, each by the best face, best first."""
+        if not probes:
+            return []
+        index = self.follow(collection)
+        found = index.search(np.stack([probe.values for probe in probes]), limit)
+        named = self.store.name_faces([hit.face for hits in found for hit in hits])
+        return [
+            [
+                Candidate(person_id, name, round(hit.similarity, 6), face_id)
+                for hit in hits
+                if hit.face in named
+                for person_id, name, face_id in [named[hit.face]]
+            ]
+            for hits in found
+        ]
+
+    def follow(self, collection: Collection) -> FaceIndex:
+        """The collection's index, caught up with every change that was acknowledged before this call."""
+        with self._lock:
+            index = self._indexes.setdefault(collection.key, FaceIndex(collection.dimension))
+        if self.store.revision(collection.key) != index.sequence:
+            index.follow(self.store.changes_since(collection.key, index.sequence))
+        return index
+
+    def take_embedding(self, values: Sequence[float] | Floats) -> tuple[Embedding, bool]:
+        """An embedding that a client brought, at unit length, and whether it had another."""
+        embedding = np.asarray(values, np.float32)
+        if embedding.shape != (self.bundle.contract.dimension,):
+            raise InvalidEmbedding(
+                f"An embedding of this model has {self.bundle.contract.dimension} numbers."
+            )
+        length = float(np.linalg.norm(embedding))
+        if not np.isfinite(length) or length == 0:
+            raise InvalidEmbedding("An embedding must be finite and not zero.")
+        return Embedding(embedding / np.float32(length), self.bundle.identity), abs(length - 1) > UNIT

@@ -1,0 +1,86 @@
+"""What the store keeps and gives, as values that do not change."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from model.faces import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """People that are searched together, all embedded by one bundle."""
+
+    key: int
+    name: str
+    store_crops: bool
+    calibration: str | None
+    bundle: str
+    identity: str
+    dimension: int
+    revision: int
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewFace:
+    """A face to enrol."""
+
+    face_id: str
+    embedding: Floats
+    quality: float | None = None
+    photo: str | None = None
+    crop: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewPerson:
+    """A person to enrol with faces; one that may exist gets them added."""
+
+    person_id: str
+    faces: Sequence[NewFace]
+    name: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    may_exist: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFace:
+    """A face of a person."""
+
+    face_id: str
+    quality: float | None
+    photo: str | None
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person of a collection."""
+
+    key: int
+    person_id: str
+    name: str | None
+    metadata: dict[str, Any]
+    created_at: float
+    faces: list[StoredFace]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What was answered to an idempotency key, and the hash of what was asked."""
+
+    idempotency_key: str
+    request: str
+    answer: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """One number of a change sequence; with an embedding where a face came that is still there."""
+
+    sequence: int
+    kind: str
+    person: int
+    face: int | None
+    embedding: Floats | None

@@ -1,0 +1,334 @@
+"""The durable truth of who is enrolled: SQLite in WAL mode, through SQLAlchemy Core."""
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+
+from model.database import Database
+from model.errors import AlreadyExists, CollectionNotFound, FaceNotFound, PersonNotFound
+from model.records import Answered, Change, Collection, NewPerson, Person, StoredFace
+from model.schema import answers, changes, collections, faces, migrate, people
+
+ANSWER_SECONDS = 24 * 3600
+ROWS_AT_ONCE = 10_000
+
+
+class Store:
+    """Collections, people and faces in one file; one writer at a time, any number of readers."""
+
+    def __init__(self, path: Path) -> None:
+        self._database = Database(path)
+        with self._database.writing() as connection:
+            migrate(connection)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+    # Collections.
+
+    def create_collection(
+        self,
+        name: str,
+        *,
+        store_crops: bool,
+        calibration: str | None,
+        bundle: str,
+        identity: str,
+        dimension: int,
+    ) -> tuple[Collection, bool]:
+        """The collection and whether it is new; one that differs is an error."""
+        asked = {
+            "store_crops": store_crops,
+            "calibration": calibration,
+            "bundle": bundle,
+            "identity": identity,
+            "dimension": dimension,
+        }
+        with self._database.writing() as connection:
+            row = connection.execute(select(collections).where(collections.c.name == name)).one_or_none()
+            if row is None:
+                values = asked | {"name": name, "revision": 0, "created_at": time.time()}
+                row = connection.execute(insert(collections).values(values).returning(*collections.c)).one()
+                return Collection(**row._mapping), True
+        different = [key for key, value in asked.items() if row._mapping[key] != value]
+        if different:
+            raise AlreadyExists(f"The collection {name!r} exists with another {', '.join(different)}.")
+        return Collection(**row._mapping), False
+
+    def get_collection(self, name: str) -> Collection:
+        """A collection by its name."""
+        with self._database.reading() as connection:
+            row = connection.execute(select(collections).where(collections.c.name == name)).one_or_none()
+        if row is None:
+            raise CollectionNotFound(f"There is no collection {name!r}.")
+        return Collection(**row._mapping)
+
+    def list_collections(self, limit: int, after: str = "") -> list[Collection]:
+        """Collections by name, from the first after a name."""
+        wanted = (
+            select(collections).where(collections.c.name > after).order_by(collections.c.name).limit(limit)
+        )
+        with self._database.reading() as connection:
+            return [Collection(**row._mapping) for row in connection.execute(wanted)]
+
+    def delete_collection(self, name: str) -> None:
+        """Forget a collection and everybody in it."""
+        with self._database.writing() as connection:
+            if not connection.execute(delete(collections).where(collections.c.name == name)).rowcount:
+                raise CollectionNotFound(f"There is no collection {name!r}.")
+
+    def count(self, collection: Collection) -> tuple[int, int]:
+        """People and faces."""
+        with self._database.reading() as connection:
+            counts = [
+                connection.execute(
+                    select(func.count()).select_from(table).where(table.c.collection == collection.key)
+                ).scalar_one()
+                for table in (people, faces)
+            ]
+        return counts[0], counts[1]
+
+    # People.
+
+    def enrol(
+        self, collection: Collection, newcomers: Sequence[NewPerson], answered: Answered | None = None
+    ) -> None:
+        """Enrol all of them or none, and with them remember the answer to a retry."""
+        with self._database.writing() as connection:
+            self._refuse_gone(connection, collection)
+            known = self._find_people(connection, collection, [newcomer.person_id for newcomer in newcomers])
+            for newcomer in newcomers:
+                if newcomer.person_id not in known:
+                    known[newcomer.person_id] = self._add_person(connection, collection, newcomer)
+                elif not newcomer.may_exist:
+                    raise AlreadyExists(
+                        f"There is a person {newcomer.person_id!r} in {collection.name!r} already."
+                    )
+            self._add_faces(connection, collection, known, newcomers)
+            if answered:
+                self._remember(connection, collection, answered)
+
+    def get_person(self, collection: Collection, person_id: str) -> Person:
+        """A person with all faces."""
+        which = (people.c.collection == collection.key) & (people.c.person_id == person_id)
+        with self._database.reading() as connection:
+            found = self._read_people(connection, which, 1)
+        if not found:
+            raise PersonNotFound(f"There is no person {person_id!r} in {collection.name!r}.")
+        return found[0]
+
+    def list_people(self, collection: Collection, limit: int, after: str = "") -> list[Person]:
+        """People by id, from the first after an id."""
+        with self._database.reading() as connection:
+            return self._read_people(
+                connection, (people.c.collection == collection.key) & (people.c.person_id > after), limit
+            )
+
+    def update_person(self, collection: Collection, person_id: str, values: dict[str, Any]) -> None:
+        """Give a person another name or other metadata."""
+        with self._database.writing() as connection:
+            person = self._find_person(connection, collection, person_id)
+            if values:
+                connection.execute(update(people).where(people.c.key == person).values(values))
+            self._record(connection, collection, "update", [(person, None)])
+
+    def delete_person(self, collection: Collection, person_id: str) -> None:
+        """Forget a person with all faces and crops."""
+        with self._database.writing() as connection:
+            person = self._find_person(connection, collection, person_id)
+            gone = connection.execute(select(faces.c.key).where(faces.c.person == person)).scalars().all()
+            connection.execute(delete(people).where(people.c.key == person))
+            self._record(
+                connection, collection, "delete", [(person, face) for face in gone] or [(person, None)]
+            )
+
+    def delete_face(self, collection: Collection, person_id: str, face_id: str) -> None:
+        """Forget one face of a person."""
+        with self._database.writing() as connection:
+            person = self._find_person(connection, collection, person_id)
+            gone = connection.execute(
+                delete(faces)
+                .where((faces.c.person == person) & (faces.c.face_id == face_id))
+                .returning(faces.c.key)
+            ).scalar_one_or_none()
+            if gone is None:
+                raise FaceNotFound(f"The person {person_id!r} has no face {face_id!r}.")
+            self._record(connection, collection, "delete", [(person, gone)])
+
+    # The change sequence.
+
+    def revision(self, key: int) -> int | None:
+        """The last number of a collection's change sequence, None if it is gone."""
+        with self._database.reading() as connection:
+            return connection.execute(
+                select(collections.c.revision).where(collections.c.key == key)
+            ).scalar_one_or_none()
+
+    def changes_since(self, key: int, sequence: int) -> Iterator[Change]:
+        """The changes after a number, in order."""
+        wanted = (
+            select(changes.c.sequence, changes.c.kind, changes.c.person, changes.c.face, faces.c.embedding)
+            .join(faces, (changes.c.kind == "enrol") & (faces.c.key == changes.c.face), isouter=True)
+            .where((changes.c.collection == key) & (changes.c.sequence > sequence))
+            .order_by(changes.c.sequence)
+            .execution_options(yield_per=ROWS_AT_ONCE)
+        )
+        with self._database.reading() as connection:
+            for row in connection.execute(wanted):
+                embedding = None if row.embedding is None else np.frombuffer(row.embedding, "<f4")
+                yield Change(row.sequence, row.kind, row.person, row.face, embedding)
+
+    def name_faces(self, keys: Sequence[int]) -> dict[int, tuple[str, str | None, str]]:
+        """Person, name and face id of faces by their keys; those deleted meanwhile are left out."""
+        wanted = (
+            select(faces.c.key, people.c.person_id, people.c.name, faces.c.face_id)
+            .join(people, people.c.key == faces.c.person)
+            .where(faces.c.key.in_(keys))
+        )
+        with self._database.reading() as connection:
+            return {row.key: (row.person_id, row.name, row.face_id) for row in connection.execute(wanted)}
+
+    def find_photos(self, collection: Collection, photos: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """Person and face id of faces that came from these very photos, by the photo's hash."""
+        wanted = (
+            select(faces.c.photo, people.c.person_id, faces.c.face_id)
+            .join(people, people.c.key == faces.c.person)
+            .where((faces.c.collection == collection.key) & faces.c.photo.in_(photos))
+        )
+        with self._database.reading() as connection:
+            return {row.photo: (row.person_id, row.face_id) for row in connection.execute(wanted)}
+
+    # Answers to retries.
+
+    def find_answer(self, collection: Collection, idempotency_key: str) -> Answered | None:
+        """What was answered to this key in the last day."""
+        wanted = select(answers).where(
+            (answers.c.collection == collection.key)
+            & (answers.c.idempotency_key == idempotency_key)
+            & (answers.c.created_at > time.time() - ANSWER_SECONDS)
+        )
+        with self._database.reading() as connection:
+            row = connection.execute(wanted).one_or_none()
+        return Answered(row.idempotency_key, row.request, row.answer) if row else None
+
+    # Inside a transaction.
+
+    def _find_person(self, connection: Connection, collection: Collection, person_id: str) -> int:
+        found = self._find_people(connection, collection, [person_id])
+        if not found:
+            raise PersonNotFound(f"There is no person {person_id!r} in {collection.name!r}.")
+        return found[person_id]
+
+    def _refuse_gone(self, connection: Connection, collection: Collection) -> None:
+        if not connection.execute(
+            select(collections.c.key).where(collections.c.key == collection.key)
+        ).first():
+            raise CollectionNotFound(f"There is no collection {collection.name!r} any more.")
+
+    def _find_people(
+        self, connection: Connection, collection: Collection, person_ids: Sequence[str]
+    ) -> dict[str, int]:
+        wanted = select(people.c.person_id, people.c.key).where(
+            (people.c.collection == collection.key) & people.c.person_id.in_(person_ids)
+        )
+        return {row.person_id: row.key for row in connection.execute(wanted)}
+
+    def _add_person(self, connection: Connection, collection: Collection, newcomer: NewPerson) -> int:
+        values = {
+            "collection": collection.key,
+            "person_id": newcomer.person_id,
+            "name": newcomer.name,
+            "metadata": newcomer.metadata,
+            "created_at": time.time(),
+        }
+        return int(connection.execute(insert(people).values(values).returning(people.c.key)).scalar_one())
+
+    def _add_faces(
+        self,
+        connection: Connection,
+        collection: Collection,
+        keys: dict[str, int],
+        newcomers: Sequence[NewPerson],
+    ) -> None:
+        rows = [
+            {
+                "collection": collection.key,
+                "person": keys[newcomer.person_id],
+                "face_id": face.face_id,
+                "embedding": face.embedding.astype("<f4").tobytes(),
+                "quality": face.quality,
+                "bundle": collection.bundle,
+                "identity": collection.identity,
+                "photo": face.photo,
+                "crop": face.crop if collection.store_crops else None,
+                "created_at": time.time(),
+            }
+            for newcomer in newcomers
+            for face in newcomer.faces
+        ]
+        added = connection.execute(
+            insert(faces).returning(faces.c.person, faces.c.key, sort_by_parameter_order=True), rows
+        )
+        self._record(connection, collection, "enrol", [(row.person, row.key) for row in added])
+
+    def _record(
+        self,
+        connection: Connection,
+        collection: Collection,
+        kind: str,
+        what: Sequence[tuple[int, int | None]],
+    ) -> None:
+        """Give every change the next number of the collection."""
+        last = connection.execute(
+            update(collections)
+            .where(collections.c.key == collection.key)
+            .values(revision=collections.c.revision + len(what))
+            .returning(collections.c.revision)
+        ).scalar_one()
+        first = last - len(what) + 1
+        rows = [
+            {
+                "collection": collection.key,
+                "sequence": first + place,
+                "kind": kind,
+                "person": person,
+                "face": face,
+            }
+            for place, (person, face) in enumerate(what)
+        ]
+        connection.execute(insert(changes), rows)
+
+    def _remember(self, connection: Connection, collection: Collection, answered: Answered) -> None:
+        connection.execute(delete(answers).where(answers.c.created_at <= time.time() - ANSWER_SECONDS))
+        values = {
+            "collection": collection.key,
+            "idempotency_key": answered.idempotency_key,
+            "request": answered.request,
+            "answer": answered.answer,
+            "created_at": time.time(),
+        }
+        connection.execute(insert(answers).values(values))
+
+    def _read_people(self, connection: Connection, which: ColumnElement[bool], limit: int) -> list[Person]:
+        rows = connection.execute(select(people).where(which).order_by(people.c.person_id).limit(limit)).all()
+        owned: dict[int, list[StoredFace]] = {row.key: [] for row in rows}
+        wanted = select(faces.c.person, faces.c.face_id, faces.c.quality, faces.c.photo, faces.c.created_at)
+        for row in connection.execute(wanted.where(faces.c.person.in_(owned)).order_by(faces.c.key)):
+            owned[row.person].append(StoredFace(row.face_id, row.quality, row.photo, row.created_at))
+        return [
+            Person(row.key, row.person_id, row.name, row.metadata, row.created_at, owned[row.key])
+            for row in rows
+        ]

@@ -1,0 +1,151 @@
+"""The index follows the store, and a search ranks people."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from model import index as index_module
+from model.bundle import Bundle, load_bundle
+from model.errors import InvalidEmbedding, ModelMismatch
+from model.gallery import Gallery
+from model.records import Collection
+from tests.model.people import newcomer, probe, random_units
+from tests.networks import DIMENSION, build_recogniser
+
+
+@pytest.fixture(scope="module")
+def bundle(data: Path) -> Bundle:
+    return load_bundle(data / "models" / "recogniser")
+
+
+@pytest.fixture
+def gallery(bundle: Bundle, tmp_path: Path) -> Iterator[Gallery]:
+    gallery = Gallery(tmp_path / "gallery.db", bundle)
+    yield gallery
+    gallery.close()
+
+
+@pytest.fixture
+def staff(gallery: Gallery) -> Collection:
+    return gallery.create_collection("staff")[0]
+
+
+def find(gallery: Gallery, collection: Collection, *probes: np.ndarray, limit: int = 5) -> list[list[str]]:
+    found = gallery.search(collection, [probe(values, gallery.bundle.identity) for values in probes], limit)
+    return [[candidate.person_id for candidate in candidates] for candidates in found]
+
+
+def test_people_are_ranked_by_their_best_face_and_named_once(gallery: Gallery, staff: Collection) -> None:
+    ada, bob = random_units(3, DIMENSION, 1), random_units(3, DIMENSION, 2)
+    gallery.enrol(staff, [newcomer("ada", ada, name="Ada"), newcomer("bob", bob)])
+    [candidates] = gallery.search(staff, [probe(bob[2], gallery.bundle.identity)], 5)
+    assert (candidates[0].person_id, candidates[0].face_id) == ("bob", "bob-2")
+    assert candidates[0].similarity == pytest.approx(1, abs=1e-5)
+    assert sorted(found.person_id for found in candidates) == ["ada", "bob"]
+    assert candidates[1].name == "Ada"
+    assert candidates[1].similarity == pytest.approx(float((ada @ bob[2]).max()), abs=1e-5)
+
+
+def test_a_search_agrees_with_comparing_everything(gallery: Gallery, staff: Collection) -> None:
+    embeddings = random_units(400, DIMENSION).reshape(80, 5, DIMENSION)
+    gallery.enrol(staff, [newcomer(f"p{number:02}", faces) for number, faces in enumerate(embeddings)])
+    probes = random_units(20, DIMENSION, 9)
+    best = np.einsum("pfd,nd->npf", embeddings, probes).max(axis=2)
+    expected = [[f"p{number:02}" for number in np.argsort(-row)[:7]] for row in best]
+    assert find(gallery, staff, *probes, limit=7) == expected
+
+
+def test_a_forgotten_person_is_gone_from_the_next_search(gallery: Gallery, staff: Collection) -> None:
+    ada, bob = random_units(2, DIMENSION)
+    gallery.enrol(staff, [newcomer("ada", ada[None]), newcomer("bob", bob[None])])
+    assert find(gallery, staff, ada)[0][0] == "ada"
+    gallery.store.delete_person(staff, "ada")
+    assert find(gallery, staff, ada) == [["bob"]]
+
+
+def test_deleted_rows_are_zeroed_at_once_and_cleared_away_later(
+    gallery: Gallery, staff: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_module, "COMPACT_ROWS", 5)
+    embeddings = random_units(20, DIMENSION)
+    gallery.enrol(staff, [newcomer(f"p{number:02}", row[None]) for number, row in enumerate(embeddings)])
+    index = gallery.follow(staff)
+    for number in range(10):
+        gallery.store.delete_person(staff, f"p{number:02}")
+        index = gallery.follow(staff)
+        assert len(index) == 19 - number
+        dead = index._embeddings()[~index._alive]
+        assert not dead.any()
+    assert index._flat.ntotal < 20
+    assert find(gallery, staff, embeddings[15])[0][0] == "p15"
+    assert find(gallery, staff, *embeddings[:10], limit=100) == [
+        sorted((f"p{n:02}" for n in range(10, 20)), key=lambda name: -embeddings[int(name[1:])] @ row)
+        for row in embeddings[:10]
+    ]
+
+
+def test_what_one_process_writes_the_next_search_of_another_finds(
+    gallery: Gallery, staff: Collection, bundle: Bundle, tmp_path: Path
+) -> None:
+    other = Gallery(tmp_path / "gallery.db", bundle)
+    [ada] = random_units(1, DIMENSION)
+    assert find(other, staff, ada) == [[]]
+    gallery.enrol(staff, [newcomer("ada", ada[None])])
+    assert find(other, staff, ada) == [["ada"]]
+    gallery.store.delete_person(staff, "ada")
+    assert find(other, staff, ada) == [[]]
+    other.close()
+
+
+def test_searches_and_writes_at_the_same_time_never_miss_their_own_write(
+    gallery: Gallery, staff: Collection
+) -> None:
+    missed: list[str] = []
+
+    def write_and_search(worker: int) -> None:
+        for number in range(15):
+            name, values = f"w{worker}-{number}", random_units(1, DIMENSION, 100 * worker + number)[0]
+            gallery.enrol(staff, [newcomer(name, values[None])])
+            if find(gallery, staff, values)[0][0] != name:
+                missed.append(f"{name} enrolled")
+            gallery.store.delete_person(staff, name)
+            if name in find(gallery, staff, values, limit=50)[0]:
+                missed.append(f"{name} deleted")
+
+    threads = [threading.Thread(target=write_and_search, args=(worker,)) for worker in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert missed == []
+
+
+def test_a_collection_of_another_model_is_refused(
+    gallery: Gallery, staff: Collection, tmp_path: Path
+) -> None:
+    folder = tmp_path / "other"
+    folder.mkdir()
+    other = Gallery(tmp_path / "gallery.db", build_recogniser(folder, name="other", seed=7))
+    with pytest.raises(ModelMismatch, match="tiny-recogniser"):
+        other.get_collection("staff")
+    assert gallery.get_collection("staff") == staff
+    other.close()
+
+
+def test_a_brought_embedding_is_taken_at_unit_length(gallery: Gallery) -> None:
+    [values] = random_units(1, DIMENSION)
+    for factor, normalised in ((1, False), (3, True)):
+        embedding, was_other = gallery.take_embedding((values * factor).tolist())
+        np.testing.assert_allclose(embedding.values, values, atol=1e-6)
+        assert was_other is normalised
+
+
+@pytest.mark.parametrize(
+    "values", [[], [0.0] * DIMENSION, [float("nan")] * DIMENSION, [1.0] * (DIMENSION + 1)]
+)
+def test_numbers_that_are_no_embedding_are_refused(gallery: Gallery, values: list[float]) -> None:
+    with pytest.raises(InvalidEmbedding):
+        gallery.take_embedding(values)

@@ -1,0 +1,200 @@
+"""The store: what was acknowledged is there, what failed has never been."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from model.errors import (
+    AlreadyExists,
+    CollectionNotFound,
+    FaceNotFound,
+    PersonNotFound,
+    StorageFull,
+    StoreRefused,
+)
+from model.records import Answered, Collection, NewFace, NewPerson
+from model.schema import VERSION
+from model.store import Store
+from tests.model.people import newcomer, random_units
+
+DIMENSION = 8
+BINDING = {"calibration": None, "bundle": "tiny", "identity": "abc", "dimension": DIMENSION}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store(tmp_path / "gallery.db")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def staff(store: Store) -> Collection:
+    return store.create_collection("staff", store_crops=False, **BINDING)[0]
+
+
+def faces_of(store: Store, collection: Collection, person_id: str) -> list[str]:
+    return [face.face_id for face in store.get_person(collection, person_id).faces]
+
+
+def test_a_collection_is_made_once_and_must_stay_what_it_is(store: Store, staff: Collection) -> None:
+    assert store.create_collection("staff", store_crops=False, **BINDING) == (staff, False)
+    with pytest.raises(AlreadyExists, match="store_crops"):
+        store.create_collection("staff", store_crops=True, **BINDING)
+    assert store.get_collection("staff") == staff
+    assert [collection.name for collection in store.list_collections(10)] == ["staff"]
+
+
+def test_a_deleted_collection_takes_everybody_with_it_and_its_key_is_not_used_again(
+    store: Store, staff: Collection
+) -> None:
+    store.enrol(staff, [newcomer("ada", random_units(2, DIMENSION))])
+    store.delete_collection("staff")
+    with pytest.raises(CollectionNotFound):
+        store.get_collection("staff")
+    again, new = store.create_collection("staff", store_crops=False, **BINDING)
+    assert new
+    assert again.key > staff.key
+    assert store.count(again) == (0, 0)
+    assert store.revision(staff.key) is None
+    with pytest.raises(CollectionNotFound):
+        store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))])
+
+
+def test_a_person_is_kept_with_name_metadata_and_faces(store: Store, staff: Collection) -> None:
+    store.enrol(
+        staff, [newcomer("ada", random_units(2, DIMENSION), name="Ada", metadata={"room": [1, None]})]
+    )
+    person = store.get_person(staff, "ada")
+    assert (person.name, person.metadata) == ("Ada", {"room": [1, None]})
+    assert [face.face_id for face in person.faces] == ["ada-0", "ada-1"]
+    assert store.count(staff) == (1, 2)
+
+
+def test_a_known_person_is_an_error_and_nobody_of_the_block_is_enrolled(
+    store: Store, staff: Collection
+) -> None:
+    store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))])
+    block = [newcomer("bob", random_units(1, DIMENSION, 1)), newcomer("ada", random_units(1, DIMENSION, 2))]
+    with pytest.raises(AlreadyExists, match="ada"):
+        store.enrol(staff, block)
+    assert store.count(staff) == (1, 1)
+
+
+def test_a_person_who_may_exist_gets_more_faces(store: Store, staff: Collection) -> None:
+    one, two = random_units(2, DIMENSION)
+    store.enrol(staff, [newcomer("ada", one[None])])
+    store.enrol(staff, [NewPerson("ada", [NewFace("second", two)], may_exist=True)])
+    assert faces_of(store, staff, "ada") == ["ada-0", "second"]
+
+
+def test_people_are_listed_in_pages(store: Store, staff: Collection) -> None:
+    store.enrol(staff, [newcomer(f"p{number}", random_units(1, DIMENSION, number)) for number in range(5)])
+    first = store.list_people(staff, 3)
+    rest = store.list_people(staff, 3, first[-1].person_id)
+    assert [person.person_id for person in first + rest] == ["p0", "p1", "p2", "p3", "p4"]
+
+
+def test_a_person_is_renamed_and_forgotten(store: Store, staff: Collection) -> None:
+    store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))])
+    store.update_person(staff, "ada", {"name": "Ada L."})
+    assert store.get_person(staff, "ada").name == "Ada L."
+    store.delete_person(staff, "ada")
+    for action in (store.get_person, store.delete_person):
+        with pytest.raises(PersonNotFound):
+            action(staff, "ada")
+    assert store.count(staff) == (0, 0)
+
+
+def test_one_face_is_forgotten(store: Store, staff: Collection) -> None:
+    store.enrol(staff, [newcomer("ada", random_units(2, DIMENSION))])
+    store.delete_face(staff, "ada", "ada-0")
+    assert faces_of(store, staff, "ada") == ["ada-1"]
+    with pytest.raises(FaceNotFound):
+        store.delete_face(staff, "ada", "ada-0")
+
+
+def test_every_change_gets_the_next_number(store: Store, staff: Collection) -> None:
+    embeddings = random_units(2, DIMENSION)
+    store.enrol(staff, [newcomer("ada", embeddings)])
+    store.update_person(staff, "ada", {"name": "Ada"})
+    store.delete_face(staff, "ada", "ada-0")
+    changes = list(store.changes_since(staff.key, 0))
+    assert [(change.sequence, change.kind) for change in changes] == [
+        (1, "enrol"),
+        (2, "enrol"),
+        (3, "update"),
+        (4, "delete"),
+    ]
+    assert changes[0].embedding is None  # it is gone, and so is what it looked like
+    np.testing.assert_array_equal(changes[1].embedding, embeddings[1])
+    assert store.revision(staff.key) == 4
+    assert [change.sequence for change in store.changes_since(staff.key, 3)] == [4]
+
+
+def test_an_answer_is_remembered_with_the_write_it_belongs_to(store: Store, staff: Collection) -> None:
+    answered = Answered("key-1", "hash", {"person_id": "ada"})
+    store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))], answered)
+    assert store.find_answer(staff, "key-1") == answered
+    assert store.find_answer(staff, "key-2") is None
+    with pytest.raises(AlreadyExists):
+        store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))], Answered("key-3", "hash", {}))
+    assert store.find_answer(staff, "key-3") is None
+
+
+def test_a_full_disk_is_said_and_leaves_nothing_half_written(store: Store, staff: Collection) -> None:
+    store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))])
+    with store._database.writing() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    many = [newcomer(f"p{number}", random_units(5, DIMENSION, number)) for number in range(200)]
+    with pytest.raises(StorageFull):
+        store.enrol(staff, many)
+    assert store.count(staff) == (1, 1)
+    assert faces_of(store, staff, "ada") == ["ada-0"]
+
+
+def test_a_gallery_from_the_future_is_refused(tmp_path: Path) -> None:
+    Store(tmp_path / "gallery.db").close()
+    with sqlite3.connect(tmp_path / "gallery.db") as connection:
+        connection.execute("UPDATE about SET value = ?", (str(VERSION + 1),))
+    connection.close()
+    with pytest.raises(StoreRefused, match="newer"):
+        Store(tmp_path / "gallery.db")
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from model.store import Store
+from tests.model.people import newcomer, random_units
+store = Store(Path(sys.argv[1]))
+staff = store.get_collection("staff")
+for number in range(100_000):
+    store.enrol(staff, [newcomer(f"p{number}", random_units(1, 8, number))])
+    print(number, flush=True)
+"""
+
+
+def test_what_was_acknowledged_survives_a_kill(store: Store, staff: Collection, tmp_path: Path) -> None:
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path / "gallery.db")],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    acknowledged = [int(writer.stdout.readline()) for _ in range(25)]
+    writer.send_signal(signal.SIGKILL)
+    acknowledged += [int(line) for line in writer.communicate()[0].split()]
+    for number in acknowledged:
+        assert faces_of(store, staff, f"p{number}") == [f"p{number}-0"]
+    people, faces = store.count(staff)
+    assert people == faces == store.revision(staff.key)
+    assert people - len(acknowledged) in (0, 1)  # the last one may have been written and not yet said
