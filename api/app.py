@@ -9,12 +9,13 @@ from fastapi import FastAPI
 from fastapi_swagger import patch_fastapi
 from starlette.middleware.cors import CORSMiddleware
 
-from api import faces, health, models, verify
+from api import collections, faces, health, identify, models, people, verify
 from api.errors import add_error_handlers
 from api.guard import RequestGuard, RequestId
 from api.settings import Settings
 from api.uploads import UploadBudget
 from model.errors import SamefaceError
+from model.gallery import Gallery
 from model.pipeline import open_pipeline
 
 log = logging.getLogger("sameface")
@@ -31,8 +32,9 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
         loading = asyncio.create_task(load_pipeline(app, on_loaded))
         yield
         await loading
-        if app.state.pipeline:
-            app.state.pipeline.close()
+        for part in (app.state.pipeline, app.state.gallery):
+            if part:
+                part.close()
 
     app = FastAPI(
         title="sameface",
@@ -44,9 +46,9 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
         swagger_ui_oauth2_redirect_url=None,
     )
     app.state.settings = settings
-    app.state.pipeline = app.state.failure = None
+    app.state.pipeline = app.state.gallery = app.state.failure = None
     app.state.uploads = UploadBudget(settings.max_upload_bytes)
-    for room in (verify, faces, models, health):
+    for room in (verify, faces, collections, people, identify, models, health):
         app.include_router(room.router)
     add_error_handlers(app)
     patch_fastapi(app)  # /docs with its scripts served from here: no other host learns who looks
@@ -67,7 +69,7 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
 async def load_pipeline(app: FastAPI, on_loaded: Callable[[FastAPI], None] | None) -> None:
     """Open the networks beside the event loop, so that the process answers meanwhile."""
     try:
-        app.state.pipeline = await asyncio.to_thread(open_pipeline, app.state.settings.pipeline_options())
+        await asyncio.to_thread(open_parts, app)
         runtime = app.state.pipeline.embedder.runtime
         log.info("ready on device %s (%s)", runtime.device, runtime.provider)
     except Exception as error:  # without networks there is nothing to serve, whatever the reason
@@ -75,3 +77,11 @@ async def load_pipeline(app: FastAPI, on_loaded: Callable[[FastAPI], None] | Non
         log.error("cannot serve: %s", error, exc_info=not isinstance(error, SamefaceError))
     if on_loaded:
         on_loaded(app)
+
+
+def open_parts(app: FastAPI) -> None:
+    """Open the networks, and the gallery of the recogniser among them."""
+    settings: Settings = app.state.settings
+    pipeline = open_pipeline(settings.pipeline_options())
+    app.state.gallery = Gallery(settings.folder.gallery, pipeline.embedder.bundle)
+    app.state.pipeline = pipeline  # last: now the server is ready

@@ -3,16 +3,20 @@
 All of them are `async`, although none waits: FastAPI would send a plain function to another thread.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from api.errors import Forbidden, NotReady, Unauthorized
 from api.keys import find_key
 from api.settings import Settings
+from model.enrolment import Registrar as OpenRegistrar
+from model.gallery import Gallery as OpenGallery
 from model.pipeline import Pipeline as LoadedPipeline
+from model.records import Collection as StoredCollection
 
 bearer = HTTPBearer(auto_error=False, description="Needed only where the server has API keys.")
 
@@ -53,5 +57,32 @@ async def require_room(pipeline: Pipeline) -> None:
     pipeline.workers.check_room()
 
 
+async def get_gallery(request: Request, _: Pipeline) -> OpenGallery:
+    """The gallery once it is open."""
+    gallery: OpenGallery = request.app.state.gallery
+    return gallery
+
+
+Gallery = Annotated[OpenGallery, Depends(get_gallery)]
+
+Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9._~-]{1,128}$")]
+
+
+async def get_collection(collection: Id, gallery: Gallery) -> StoredCollection:
+    """The collection that the address names."""
+    return await asyncio.to_thread(gallery.get_collection, collection)
+
+
+Collection = Annotated[StoredCollection, Depends(get_collection)]
+
+
+async def get_registrar(pipeline: Pipeline, gallery: Gallery) -> OpenRegistrar:
+    """Who enrols people."""
+    return OpenRegistrar(pipeline, gallery)
+
+
+Registrar = Annotated[OpenRegistrar, Depends(get_registrar)]
+
 READ = Depends(require_scope("read"))
 ROOM = Depends(require_room)
+WRITE = Depends(require_scope("write"))

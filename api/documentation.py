@@ -5,11 +5,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from api.errors import describe_problem
+from api.uploads import find_photos
 
+KEY_PROBLEMS = ("unauthorized", "forbidden", "not_ready", "timed_out")
+COLLECTION_PROBLEMS = (*KEY_PROBLEMS, "collection_not_found", "model_mismatch", "invalid_request")
 PHOTO_PROBLEMS = (
+    *KEY_PROBLEMS,
     "unreadable_image",
-    "unauthorized",
-    "forbidden",
     "image_too_large",
     "body_too_large",
     "too_many_images",
@@ -18,8 +20,6 @@ PHOTO_PROBLEMS = (
     "invalid_request",
     "several_faces_found",
     "overloaded",
-    "not_ready",
-    "timed_out",
 )
 
 
@@ -28,12 +28,14 @@ def document_body(schema: type[BaseModel]) -> dict[str, Any]:
     in_json = schema.model_json_schema()
     in_form = schema.model_json_schema()
     example: dict[str, Any] = {}
+    photos = find_photos(schema)
     for name, field in in_form["properties"].items():
-        if schema.model_fields[name].annotation is bytes:
-            example[name] = {"base64": "/9j/4AAQSkZJRgABAQAAAQABAAD..."}
+        if name in photos:
+            photo = {"base64": "/9j/4AAQSkZJRgABAQAAAQABAAD..."}
+            file = {"type": "string", "contentMediaType": "application/octet-stream"}
+            example[name] = [photo] if photos[name] else photo
             in_form["properties"][name] = {
-                "type": "string",
-                "contentMediaType": "application/octet-stream",
+                **({"type": "array", "items": file} if photos[name] else file),
                 "description": field.get("description", ""),
             }
     content = {
@@ -43,10 +45,12 @@ def document_body(schema: type[BaseModel]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-def answers(example: dict[str, Any], *codes: str) -> dict[int | str, dict[str, Any]]:
+def answers(
+    example: dict[str, Any] | None, *codes: str, success: int = 200
+) -> dict[int | str, dict[str, Any]]:
     """What a route answers: an example of success, and one of each failure."""
-    success = {"content": {"application/json": {"example": example}}}
-    responses: dict[int | str, dict[str, Any]] = {200: success}
+    shown = {"content": {"application/json": {"example": example}}} if example else {}
+    responses: dict[int | str, dict[str, Any]] = {success: shown}
     for code in codes:
         problem = describe_problem(code, "What exactly happened and what to do about it.", "4f1c")
         response = responses.setdefault(

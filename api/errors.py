@@ -20,7 +20,13 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "unauthorized": (401, "A valid API key is needed"),
     "forbidden": (403, "The API key lacks the scope"),
     "not_found": (404, "There is nothing at this address"),
+    "collection_not_found": (404, "There is no such collection"),
+    "person_not_found": (404, "There is no such person"),
+    "face_not_found": (404, "There is no such face"),
+    "calibration_not_found": (404, "There is no such calibration"),
     "method_not_allowed": (405, "This address does not take this method"),
+    "already_exists": (409, "It exists already and differs"),
+    "idempotency_key_reused": (409, "The Idempotency-Key belongs to another request"),
     "model_mismatch": (409, "The embeddings are of two models"),
     "image_too_large": (413, "The image is too large"),
     "body_too_large": (413, "The request is too large"),
@@ -37,6 +43,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "internal": (500, "Something went wrong here"),
     "not_ready": (503, "The server is still starting"),
     "timed_out": (503, "The request took too long"),
+    "storage_full": (507, "There is no room left to write"),
 }
 
 

@@ -61,3 +61,43 @@ READY = {
     "recognizer": "sface-2021dec",
     "detector": "yunet-2023mar",
 }
+COLLECTION = {
+    "name": "staff",
+    "people": 1200,
+    "faces": 3100,
+    "model": "sface-2021dec",
+    "index": "exact",
+    "revision": 3104,
+    "store_crops": False,
+    "calibration": None,
+    "created_at": "2026-11-16T09:30:00Z",
+}
+COLLECTIONS = {"items": [COLLECTION], "next_cursor": None}
+PERSON = {
+    "person_id": "ada",
+    "name": "Ada",
+    "metadata": {"department": "engines"},
+    "faces": [{"face_id": "9f2c41d07a", "quality": 0.93, "created_at": "2026-11-16T09:30:00Z"}],
+    "created_at": "2026-11-16T09:30:00Z",
+}
+PEOPLE = {"items": [PERSON], "next_cursor": "ada"}
+ENROLLED = {
+    "person_id": "ada",
+    "faces": [{"face_id": "9f2c41d07a", "image": 0, "quality": 0.93}],
+    "rejected": [{"image": 1, "code": "no_face_found", "detail": "No face was found in the photo."}],
+    "warnings": [
+        {"code": "looks_like_another_person", "face_id": "9f2c41d07a", "person_id": "eve", "similarity": 0.52}
+    ],
+}
+CANDIDATE = {"person_id": "ada", "name": "Ada", "similarity": 0.684213, "face_id": "9f2c41d07a"}
+IDENTIFIED = {
+    "collection": "staff",
+    "gallery_size": 1200,
+    "gallery_faces": 3100,
+    "threshold": 0.363,
+    "target_fpir": None,
+    "extrapolated": False,
+    "model": "sface-2021dec",
+    "results": [{"face": FACE, "match": CANDIDATE, "candidates": [CANDIDATE]}],
+    "timings_ms": {**TIMINGS, "embed": 20.3, "search": 0.8, "total": 42.0},
+}

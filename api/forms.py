@@ -16,9 +16,12 @@ MAX_PARTS = 100
 
 
 class FormReader:
-    """Collects the parts of a multipart body, refusing a part as soon as it is too large."""
+    """Collects the parts of a multipart body, refusing a part as soon as it is too large.
 
-    def __init__(self, boundary: bytes, photos: frozenset[str], settings: Settings) -> None:
+    `photos` has the fields that are images, and whether each takes many.
+    """
+
+    def __init__(self, boundary: bytes, photos: dict[str, bool], settings: Settings) -> None:
         if not boundary:
             raise InvalidRequest("The content type names no boundary.")
         self.photos = photos
@@ -84,7 +87,7 @@ class FormReader:
         self.name = options.get(b"name", b"").decode("utf-8", "replace")[:100]
         if not self.name:
             raise InvalidRequest("A part has no name.")
-        if self.name in self.fields:
+        if self.name in self.fields and not self.photos.get(self.name):
             raise InvalidRequest(f"The part {self.name!r} was sent twice.")
         if len(self.fields) >= MAX_PARTS:
             raise InvalidRequest(f"A form may have {MAX_PARTS} parts.")
@@ -105,8 +108,12 @@ class FormReader:
 
     def end_part(self) -> None:
         """A part is complete."""
-        is_photo = self.name in self.photos
-        self.fields[self.name] = bytes(self.content) if is_photo else self.content.decode("utf-8", "replace")
+        if self.photos.get(self.name):
+            self.fields.setdefault(self.name, []).append(bytes(self.content))
+        elif self.name in self.photos:
+            self.fields[self.name] = bytes(self.content)
+        else:
+            self.fields[self.name] = self.content.decode("utf-8", "replace")
 
     def finish(self) -> None:
         """The closing boundary was seen."""

@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import TimedOut, internal_error, to_problem
+from api.uploads import has_body
 from model.errors import SamefaceError
 
 log = logging.getLogger("sameface.requests")
@@ -78,12 +79,6 @@ class RequestGuard:
             log.error("request %s failed", scope["state"]["request_id"], exc_info=error)
             return internal_error()
         return None
-
-
-def has_body(scope: Scope) -> bool:
-    """Whether the client announced that it sends something."""
-    headers = Headers(scope=scope)
-    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
 class Client:

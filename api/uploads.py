@@ -8,15 +8,18 @@ from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from python_multipart.multipart import parse_options_header
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.types import Scope
 
 from api.errors import BodyTooLarge, InvalidRequest, UnsupportedMediaType, to_invalid_request
 from api.forms import MAX_FIELD_BYTES, FormReader
+from api.schemas import Photo
 from api.settings import Settings
 from model.errors import Overloaded
 
 BASE64_GROWTH = 4 / 3
 JSON_MARKS = b'{[,:"'  # none of them occurs in base64, so a body of photos has few, however long it is
-MAX_JSON_MARKS = 2_000
+MAX_JSON_MARKS = 20_000
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -41,11 +44,12 @@ class UploadBudget:
 
 def body_of(schema: type[Body]) -> Callable[[Request], Awaitable[Body]]:
     """A dependency that reads the body into this schema."""
-    photos = frozenset(name for name, field in schema.model_fields.items() if field.annotation is bytes)
+    photos = find_photos(schema)
 
     async def read(request: Request) -> Body:
         settings: Settings = request.app.state.settings
-        limit = int(len(photos) * settings.max_image_bytes * BASE64_GROWTH) + MAX_FIELD_BYTES
+        images = sum(settings.max_images if many else 1 for many in photos.values())
+        limit = int(images * settings.max_image_bytes * BASE64_GROWTH) + MAX_FIELD_BYTES
         kind, options = parse_options_header(request.headers.get("content-type", ""))
         if kind == b"multipart/form-data":
             form = FormReader(options.get(b"boundary", b""), photos, settings)
@@ -57,9 +61,24 @@ def body_of(schema: type[Body]) -> Callable[[Request], Awaitable[Body]]:
             async for chunk in limit_body(request, limit):
                 body += chunk
             return await run_in_threadpool(parse_json, body, schema)
+        if not kind and not has_body(request.scope):
+            return validate(schema, {})
         raise UnsupportedMediaType("Send multipart/form-data or application/json.")
 
     return read
+
+
+def find_photos(schema: type[BaseModel]) -> dict[str, bool]:
+    """The fields of a schema that are images, and whether each takes many."""
+    kinds = {name: field.annotation for name, field in schema.model_fields.items()}
+    images = (bytes, Photo | None, list[Photo])
+    return {name: kind == list[Photo] for name, kind in kinds.items() if kind in images}
+
+
+def has_body(scope: Scope) -> bool:
+    """Whether the client announced that it sends something."""
+    headers = Headers(scope=scope)
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
 async def limit_body(request: Request, limit: int) -> AsyncIterator[bytes]:

@@ -98,6 +98,12 @@ class FaceNotFound(SamefaceError):
     code = "face_not_found"
 
 
+class CalibrationNotFound(SamefaceError):
+    """No calibration has this name."""
+
+    code = "calibration_not_found"
+
+
 class AlreadyExists(SamefaceError):
     """Something else has this name or id."""
 

@@ -28,6 +28,11 @@ class DataFolder:
         return self.root.expanduser() / "demo"
 
     @property
+    def gallery(self) -> Path:
+        """Who is enrolled: the one file that must not be lost."""
+        return self.root.expanduser() / "gallery.db"
+
+    @property
     def recognizer(self) -> Path:
         """The default recogniser's bundle."""
         return self.models / "sface-2021dec"

@@ -8,13 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from model.bundle import Bundle
-from model.errors import InvalidEmbedding, ModelMismatch
+from model.errors import CalibrationNotFound, InvalidEmbedding, ModelMismatch
 from model.faces import Embedding, Floats
 from model.index import FaceIndex
 from model.records import Answered, Collection, NewPerson
 from model.store import Store
-
-UNIT = 1e-3  # how far from 1 the length of a unit embedding may be
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +38,17 @@ class Gallery:
         """Let go of the file."""
         self.store.close()
 
-    def create_collection(self, name: str, *, store_crops: bool = False) -> tuple[Collection, bool]:
+    def create_collection(
+        self, name: str, *, store_crops: bool = False, calibration: str | None = None
+    ) -> tuple[Collection, bool]:
         """The collection, bound to this recogniser, and whether it is new."""
+        if calibration is not None:
+            raise CalibrationNotFound(f"There is no calibration {calibration!r}.")
         contract = self.bundle.contract
         return self.store.create_collection(
             name,
             store_crops=store_crops,
-            calibration=None,
+            calibration=calibration,
             bundle=contract.name,
             identity=self.bundle.identity,
             dimension=contract.dimension or 0,
@@ -65,18 +67,22 @@ class Gallery:
 
     def enrol(
         self, collection: Collection, newcomers: Sequence[NewPerson], answered: Answered | None = None
-    ) -> None:
-        """Enrol all of them or none; once this returns, every search of every process finds them."""
-        self.store.enrol(collection, newcomers, answered)
+    ) -> Answered | None:
+        """Enrol all of them or none; once this returns, every search of every process finds them.
+
+        If the idempotency key was answered meanwhile, nobody is enrolled and that answer is returned.
+        """
+        return self.store.enrol(collection, newcomers, answered)
 
     def search(
-        self, collection: Collection, probes: Sequence[Embedding], limit: int
+        self, collection: Collection, probes: Sequence[Embedding], limit: int, fusion: str = "max"
     ) -> list[list[Candidate]]:
-        """For each probe the most similar people, each by the best face, best first."""
+        """For each probe the most similar people, by their best face or their mean, best first."""
         if not probes:
             return []
         index = self.follow(collection)
-        found = index.search(np.stack([probe.values for probe in probes]), limit)
+        search = {"max": index.search, "mean": index.search_means}[fusion]
+        found = search(np.stack([probe.values for probe in probes]), limit)
         named = self.store.name_faces([hit.face for hits in found for hit in hits])
         return [
             [
@@ -96,14 +102,17 @@ class Gallery:
             index.follow(self.store.changes_since(collection.key, index.sequence))
         return index
 
-    def take_embedding(self, values: Sequence[float] | Floats) -> tuple[Embedding, bool]:
-        """An embedding that a client brought, at unit length, and whether it had another."""
-        embedding = np.asarray(values, np.float32)
-        if embedding.shape != (self.bundle.contract.dimension,):
-            raise InvalidEmbedding(
-                f"An embedding of this model has {self.bundle.contract.dimension} numbers."
+    def take_embedding(self, values: Sequence[float] | Floats, made_by: str | None) -> Embedding:
+        """An embedding that a client brought, at unit length, if this recogniser made it."""
+        contract = self.bundle.contract
+        if made_by not in (None, contract.name):
+            raise ModelMismatch(
+                f"The embedding is of {made_by}, and {contract.name} runs here.", model=contract.name
             )
+        embedding = np.asarray(values, np.float32)
+        if embedding.shape != (contract.dimension,):
+            raise InvalidEmbedding(f"An embedding of {contract.name} has {contract.dimension} numbers.")
         length = float(np.linalg.norm(embedding))
         if not np.isfinite(length) or length == 0:
             raise InvalidEmbedding("An embedding must be finite and not zero.")
-        return Embedding(embedding / np.float32(length), self.bundle.identity), abs(length - 1) > UNIT
+        return Embedding(embedding / np.float32(length), self.bundle.identity)

@@ -80,11 +80,23 @@ class FaceIndex:
                 fetch = 0 if fetch == self._flat.ntotal else min(self._flat.ntotal, fetch * 4)
             return results
 
-    def embeddings_of(self, person: int) -> tuple[NDArray[np.int64], Floats]:
-        """The faces of a person and their embeddings."""
+    def search_means(self, probes: Floats, limit: int) -> list[list[Hit]]:
+        """For each probe the best `limit` people by the cosine to their unit mean embedding."""
         with self._lock.shared():
-            rows = np.flatnonzero((self._people == person) & self._alive)
-            return self._faces[rows], self._embeddings()[rows].copy()
+            alive = np.flatnonzero(self._alive)
+            people, first, of_person = np.unique(self._people[alive], return_index=True, return_inverse=True)
+            means = np.zeros((len(people), self.dimension), np.float32)
+            np.add.at(means, of_person, self._embeddings()[alive])
+            means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
+            faces = self._faces[alive[first]]
+            results = []
+            for similarities in probes @ means.T:
+                best = np.argsort(-similarities, kind="stable")[:limit]
+                found = zip(
+                    people[best].tolist(), faces[best].tolist(), similarities[best].tolist(), strict=True
+                )
+                results.append([Hit(*hit) for hit in found])
+            return results
 
     def _best_of_each(self, rows: NDArray[np.int64], similarities: Floats, limit: int) -> list[Hit]:
         """Rows in falling similarity to one hit per person."""

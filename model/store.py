@@ -18,6 +18,7 @@ from sqlalchemy import (
 
 from model.database import Database
 from model.errors import AlreadyExists, CollectionNotFound, FaceNotFound, PersonNotFound
+from model.faces import Floats
 from model.records import Answered, Change, Collection, NewPerson, Person, StoredFace
 from model.schema import answers, changes, collections, faces, migrate, people
 
@@ -105,10 +106,15 @@ class Store:
 
     def enrol(
         self, collection: Collection, newcomers: Sequence[NewPerson], answered: Answered | None = None
-    ) -> None:
-        """Enrol all of them or none, and with them remember the answer to a retry."""
+    ) -> Answered | None:
+        """Enrol all of them or none, and with them remember the answer to a retry.
+
+        If the key was answered meanwhile, nobody is enrolled and that answer is returned.
+        """
         with self._database.writing() as connection:
             self._refuse_gone(connection, collection)
+            if answered and (earlier := self._find_answer(connection, collection, answered.idempotency_key)):
+                return earlier
             known = self._find_people(connection, collection, [newcomer.person_id for newcomer in newcomers])
             for newcomer in newcomers:
                 if newcomer.person_id not in known:
@@ -120,6 +126,7 @@ class Store:
             self._add_faces(connection, collection, known, newcomers)
             if answered:
                 self._remember(connection, collection, answered)
+        return None
 
     def get_person(self, collection: Collection, person_id: str) -> Person:
         """A person with all faces."""
@@ -211,18 +218,23 @@ class Store:
         with self._database.reading() as connection:
             return {row.photo: (row.person_id, row.face_id) for row in connection.execute(wanted)}
 
+    def embeddings_of(self, collection: Collection, person_id: str) -> dict[str, Floats]:
+        """The embeddings of a person's faces, by face id."""
+        wanted = (
+            select(faces.c.face_id, faces.c.embedding)
+            .join(people, people.c.key == faces.c.person)
+            .where((people.c.collection == collection.key) & (people.c.person_id == person_id))
+            .order_by(faces.c.key)
+        )
+        with self._database.reading() as connection:
+            return {row.face_id: np.frombuffer(row.embedding, "<f4") for row in connection.execute(wanted)}
+
     # Answers to retries.
 
     def find_answer(self, collection: Collection, idempotency_key: str) -> Answered | None:
         """What was answered to this key in the last day."""
-        wanted = select(answers).where(
-            (answers.c.collection == collection.key)
-            & (answers.c.idempotency_key == idempotency_key)
-            & (answers.c.created_at > time.time() - ANSWER_SECONDS)
-        )
         with self._database.reading() as connection:
-            row = connection.execute(wanted).one_or_none()
-        return Answered(row.idempotency_key, row.request, row.answer) if row else None
+            return self._find_answer(connection, collection, idempotency_key)
 
     # Inside a transaction.
 
@@ -310,6 +322,17 @@ class Store:
             for place, (person, face) in enumerate(what)
         ]
         connection.execute(insert(changes), rows)
+
+    def _find_answer(
+        self, connection: Connection, collection: Collection, idempotency_key: str
+    ) -> Answered | None:
+        wanted = select(answers).where(
+            (answers.c.collection == collection.key)
+            & (answers.c.idempotency_key == idempotency_key)
+            & (answers.c.created_at > time.time() - ANSWER_SECONDS)
+        )
+        row = connection.execute(wanted).one_or_none()
+        return Answered(row.idempotency_key, row.request, row.answer) if row else None
 
     def _remember(self, connection: Connection, collection: Collection, answered: Answered) -> None:
         connection.execute(delete(answers).where(answers.c.created_at <= time.time() - ANSWER_SECONDS))

@@ -135,12 +135,16 @@ def test_a_collection_of_another_model_is_refused(
     other.close()
 
 
-def test_a_brought_embedding_is_taken_at_unit_length(gallery: Gallery) -> None:
+@pytest.mark.parametrize("factor", [1, 3])
+def test_a_brought_embedding_is_taken_at_unit_length(gallery: Gallery, factor: float) -> None:
     [values] = random_units(1, DIMENSION)
-    for factor, normalised in ((1, False), (3, True)):
-        embedding, was_other = gallery.take_embedding((values * factor).tolist())
-        np.testing.assert_allclose(embedding.values, values, atol=1e-6)
-        assert was_other is normalised
+    embedding = gallery.take_embedding((values * factor).tolist(), "tiny-recogniser")
+    np.testing.assert_allclose(embedding.values, values, atol=1e-6)
+
+
+def test_an_embedding_of_another_model_is_refused(gallery: Gallery) -> None:
+    with pytest.raises(ModelMismatch, match="arcface"):
+        gallery.take_embedding(random_units(1, DIMENSION)[0], "arcface")
 
 
 @pytest.mark.parametrize(
@@ -148,4 +152,4 @@ def test_a_brought_embedding_is_taken_at_unit_length(gallery: Gallery) -> None:
 )
 def test_numbers_that_are_no_embedding_are_refused(gallery: Gallery, values: list[float]) -> None:
     with pytest.raises(InvalidEmbedding):
-        gallery.take_embedding(values)
+        gallery.take_embedding(values, None)
