@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from api.schemas import Face, FacePolicy, OnePolicy, Photo, Rate, Request, Response, Similarity
+from api.schemas import Face, FacePolicy, Id, OnePolicy, Photo, Rate, Request, Response, Similarity
 from model.enrolment import Application
 from model.faces import Embedding
 from model.gallery import Gallery
@@ -33,7 +33,6 @@ def limit_metadata(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9._~-]{1,128}$")]
 Name = Annotated[str, Field(max_length=200)]
 Numbers = Annotated[list[float], Field(max_length=4096)]
 Metadata = Annotated[dict[str, Any], BeforeValidator(read_json_text), AfterValidator(limit_metadata)]

@@ -34,6 +34,7 @@ def read_photo(value: Any) -> Any:
 
 Photo = Annotated[bytes, BeforeValidator(read_photo), WithJsonSchema(PHOTO_SCHEMA)]
 Similarity = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
+Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9._~-]{1,128}$")]
 Rate = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 FacePolicy = Literal["prominent", "largest", "only", "all"]
 OnePolicy = Literal["prominent", "largest", "only"]
@@ -46,10 +47,12 @@ class Request(BaseModel):
 
 
 class VerifyRequest(Request):
-    """Two photos, and how sure the answer must be."""
+    """A photo, what it is compared with, and how sure the answer must be."""
 
     probe: Photo = Field(description="The photo in question.")
-    reference: Photo = Field(description="The photo it is compared with.")
+    reference: Photo | None = Field(None, description="The photo it is compared with.")
+    collection: Id | None = Field(None, description="Instead of a reference: the collection of `person_id`.")
+    person_id: Id | None = Field(None, description="The enrolled person that the probe is compared with.")
     faces: OnePolicy = Field("prominent", description="Which face of a photo to take.")
     threshold: Similarity | None = Field(None, description="The similarity from which it is the same person.")
     target_fmr: Rate | None = Field(
@@ -63,6 +66,14 @@ class VerifyRequest(Request):
         """A threshold and a rate are two answers to one question."""
         if self.threshold is not None and self.target_fmr is not None:
             raise ValueError("send threshold or target_fmr, not both")
+        return self
+
+    @model_validator(mode="after")
+    def need_one_reference(self) -> "VerifyRequest":
+        """Either a photo or an enrolled person."""
+        enrolled = (self.collection is not None, self.person_id is not None)
+        if enrolled not in ((False, False), (True, True)) or any(enrolled) == (self.reference is not None):
+            raise ValueError("send reference, or collection and person_id")
         return self
 
 
@@ -142,6 +153,13 @@ class VerifySide(Response):
     face: Face
 
 
+class EnrolledSide(Response):
+    """The enrolled face that the probe was compared with."""
+
+    person_id: str
+    face_id: str
+
+
 class DetectResponse(Response):
     """The faces in a photo, most prominent first."""
 
@@ -180,7 +198,7 @@ class VerifyResponse(Response):
     calibration: str | None
     model: str
     probe: VerifySide
-    reference: VerifySide
+    reference: VerifySide | EnrolledSide
     timings_ms: dict[str, float] = Field(
         description="Work per stage, both photos added up; `total` is the time on the clock."
     )

@@ -1,14 +1,17 @@
 """Is this the same face?"""
 
+import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
 from api import examples
-from api.dependencies import READ, ROOM, Pipeline
+from api.dependencies import READ, ROOM, Gallery, Pipeline
 from api.documentation import PHOTO_PROBLEMS, answers, document_body
 from api.schemas import VerifyRequest, VerifyResponse
 from api.uploads import body_of
+from model.gallery import Gallery as OpenGallery
+from model.pipeline import EnrolledPerson
 
 router = APIRouter(prefix="/v1", tags=["verify"], dependencies=[READ, ROOM])
 
@@ -23,18 +26,29 @@ router = APIRouter(prefix="/v1", tags=["verify"], dependencies=[READ, ROOM])
         "face_too_small",
         "low_quality_face",
         "not_calibrated",
+        "collection_not_found",
+        "person_not_found",
+        "model_mismatch",
     ),
 )
 async def verify(
-    body: Annotated[VerifyRequest, Depends(body_of(VerifyRequest))], pipeline: Pipeline
+    body: Annotated[VerifyRequest, Depends(body_of(VerifyRequest))], pipeline: Pipeline, gallery: Gallery
 ) -> VerifyResponse:
-    """Say whether two photos show the same person."""
+    """Say whether a photo shows the same person as another photo, or as an enrolled person's."""
+    reference: bytes | EnrolledPerson | None = body.reference
+    if reference is None:
+        reference = await asyncio.to_thread(find_person, gallery, body)
     decision = await pipeline.verify(
         body.probe,
-        body.reference,
+        reference,
         threshold=body.threshold,
         target_fmr=body.target_fmr,
         faces=body.faces,
         min_quality=body.min_quality,
     )
     return VerifyResponse.model_validate(decision)
+
+
+def find_person(gallery: OpenGallery, body: VerifyRequest) -> EnrolledPerson:
+    """The enrolled person that the request names."""
+    return gallery.get_enrolled(gallery.get_collection(str(body.collection)), str(body.person_id))

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from model.bundle import Bundle
-from model.errors import CalibrationNotFound, InvalidEmbedding, ModelMismatch
+from model.errors import CalibrationNotFound, InvalidEmbedding, ModelMismatch, PersonNotFound
 from model.faces import Embedding, Floats
 from model.index import FaceIndex
+from model.pipeline import EnrolledPerson
 from model.records import Answered, Collection, NewPerson
 from model.store import Store
 
@@ -93,6 +94,16 @@ class Gallery:
             ]
             for hits in found
         ]
+
+    def get_enrolled(self, collection: Collection, person_id: str) -> EnrolledPerson:
+        """A person with the embeddings of all faces, to verify a photo against."""
+        found = self.store.embeddings_of(collection, person_id)
+        if not found:
+            raise PersonNotFound(f"There is no person {person_id!r} with a face in {collection.name!r}.")
+        identity = self.bundle.identity
+        return EnrolledPerson(
+            person_id, {face_id: Embedding(values, identity) for face_id, values in found.items()}
+        )
 
     def follow(self, collection: Collection) -> FaceIndex:
         """The collection's index, caught up with every change that was acknowledged before this call."""

@@ -1,5 +1,6 @@
 """The path of a photo, readable top to bottom: bytes -> image -> detect -> align -> embed -> compare."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -15,7 +16,7 @@ from model.compare import choose_threshold, measure_similarity
 from model.detect import Detector, DetectorOptions
 from model.embed import Embedder
 from model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
-from model.faces import AlignedFace, DetectedFace, EmbeddedFace
+from model.faces import AlignedFace, DetectedFace, EmbeddedFace, Embedding
 from model.folders import DataFolder
 from model.image import ImageLimits, decode_image
 from model.quality import assess_quality
@@ -76,6 +77,22 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
+class EnrolledPerson:
+    """Somebody whose faces are known already."""
+
+    person_id: str
+    faces: Mapping[str, Embedding]  # by face id
+
+
+@dataclass(frozen=True, slots=True)
+class EnrolledFace:
+    """The face of an enrolled person that a probe was closest to."""
+
+    person_id: str
+    face_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """The answer to "is this the same face?", with all that it rests on."""
 
@@ -88,7 +105,7 @@ class Decision:
     calibration: str | None
     model: str
     probe: Side
-    reference: Side
+    reference: Side | EnrolledFace
     timings_ms: dict[str, float]
 
 
@@ -116,22 +133,25 @@ class Pipeline:
     async def verify(
         self,
         probe: bytes,
-        reference: bytes,
+        reference: bytes | EnrolledPerson,
         *,
         threshold: float | None = None,
         target_fmr: float | None = None,
         faces: str = "prominent",
         min_quality: float = 0.0,
     ) -> Decision:
-        """Whether two photos show the same person; both are worked on at the same time."""
+        """Whether a photo shows the person of another, or an enrolled one; photos are worked on together."""
         stopwatch = Stopwatch()
         rule = choose_threshold(self.embedder.bundle.contract, threshold, target_fmr)
+        photos = {"probe": probe} | ({"reference": reference} if isinstance(reference, bytes) else {})
 
-        def look_at(side: tuple[str, bytes]) -> Look[EmbeddedFace]:
-            return self.embed_one_face(*side, faces=faces, min_quality=min_quality)
+        def look_at(photo: tuple[str, bytes]) -> Look[EmbeddedFace]:
+            return self.embed_one_face(*photo, faces=faces, min_quality=min_quality)
 
-        looks = await self.workers.run_all(look_at, [("probe", probe), ("reference", reference)])
-        similarity = measure_similarity(looks[0].faces[0].embedding, looks[1].faces[0].embedding)
+        looks = await self.workers.run_all(look_at, list(photos.items()))
+        sides = [Side(look.faces_found, look.faces[0]) for look in looks]
+        compared = reference if isinstance(reference, EnrolledPerson) else sides[1]
+        similarity, other = compare(sides[0], compared)
         return Decision(
             same_person=similarity >= rule.value,
             similarity=similarity,
@@ -141,9 +161,9 @@ class Pipeline:
             extrapolated=rule.extrapolated,
             calibration=rule.calibration,
             model=self.embedder.bundle.contract.name,
-            probe=Side(looks[0].faces_found, looks[0].faces[0]),
-            reference=Side(looks[1].faces_found, looks[1].faces[0]),
-            timings_ms=stopwatch.milliseconds(looks[0].stopwatch, looks[1].stopwatch),
+            probe=sides[0],
+            reference=other,
+            timings_ms=stopwatch.milliseconds(*(look.stopwatch for look in looks)),
         )
 
     def find_faces(self, photo: bytes, policy: str, stopwatch: Stopwatch | None = None) -> Look[AlignedFace]:
@@ -219,6 +239,17 @@ class Pipeline:
     def close(self) -> None:
         """Wait for what runs, drop what waits."""
         self.workers.close()
+
+
+def compare(probe: Side, reference: Side | EnrolledPerson) -> tuple[float, Side | EnrolledFace]:
+    """The similarity to the reference, of an enrolled person to the face that is closest."""
+    if isinstance(reference, Side):
+        return measure_similarity(probe.face.embedding, reference.face.embedding), reference
+    similarity, face_id = max(
+        (measure_similarity(probe.face.embedding, embedding), face_id)
+        for face_id, embedding in reference.faces.items()
+    )
+    return similarity, EnrolledFace(reference.person_id, face_id)
 
 
 def open_pipeline(options: PipelineOptions) -> Pipeline:

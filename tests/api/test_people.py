@@ -215,6 +215,36 @@ def test_more_images_than_the_limit_are_refused_as_they_come_in(client: httpx.Cl
     expect(enrol(client, staff, *[photo_of(1)] * 17), 413, "too_many_images")
 
 
+# Verify against an enrolled person.
+
+
+def test_a_photo_is_verified_against_the_closest_face_of_an_enrolled_person(
+    client: httpx.Client, staff: str
+) -> None:
+    faces = enrol(client, staff, photo_of(2), photo_of(1), person_id="ada").json()["faces"]
+    fields = {"collection": staff.rpartition("/")[2], "person_id": "ada"}
+    for photo, same_person in ((photo_of(1, noise=3), True), (photo_of(5), False)):
+        answer = client.post("/v1/verify", files={"probe": photo}, data=fields).json()
+        assert answer["same_person"] is same_person
+        assert answer["reference"]["person_id"] == "ada"
+    answer = client.post("/v1/verify", files={"probe": photo_of(1)}, data=fields).json()
+    assert answer["reference"] == {"person_id": "ada", "face_id": faces[1]["face_id"]}
+
+
+def test_a_reference_is_a_photo_or_a_person_and_both_must_be_known(client: httpx.Client, staff: str) -> None:
+    name, photo = staff.rpartition("/")[2], {"probe": photo_of(1)}
+    for fields in ({"collection": name}, {"person_id": "ada"}):
+        expect(client.post("/v1/verify", files=photo, data=fields), 422, "invalid_request")
+    both = client.post(
+        "/v1/verify", files=photo | {"reference": photo_of(1)}, data={"collection": name, "person_id": "a"}
+    )
+    expect(both, 422, "invalid_request")
+    nobody = {"collection": name, "person_id": "nobody"}
+    expect(client.post("/v1/verify", files=photo, data=nobody), 404, "person_not_found")
+    nowhere = {"collection": "nowhere", "person_id": "ada"}
+    expect(client.post("/v1/verify", files=photo, data=nowhere), 404, "collection_not_found")
+
+
 # Identify.
 
 
