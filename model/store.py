@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import (
-    ColumnElement,
-    Connection,
     delete,
     func,
     insert,
@@ -19,10 +17,20 @@ from sqlalchemy import (
 from model.database import Database
 from model.errors import AlreadyExists, CollectionNotFound, FaceNotFound, PersonNotFound
 from model.faces import Floats
-from model.records import Answered, Change, Collection, NewPerson, Person, StoredFace
-from model.schema import answers, changes, collections, faces, migrate, people
+from model.records import Answered, Change, Collection, NewPerson, Person
+from model.rows import (
+    add_faces,
+    add_person,
+    find_answer,
+    find_people,
+    find_person,
+    read_people,
+    record_changes,
+    refuse_gone,
+    remember,
+)
+from model.schema import changes, collections, faces, migrate, people
 
-ANSWER_SECONDS = 24 * 3600
 ROWS_AT_ONCE = 10_000
 
 
@@ -112,27 +120,27 @@ class Store:
         If the key was answered meanwhile, nobody is enrolled and that answer is returned.
         """
         with self._database.writing() as connection:
-            self._refuse_gone(connection, collection)
-            if answered and (earlier := self._find_answer(connection, collection, answered.idempotency_key)):
+            refuse_gone(connection, collection)
+            if answered and (earlier := find_answer(connection, collection, answered.idempotency_key)):
                 return earlier
-            known = self._find_people(connection, collection, [newcomer.person_id for newcomer in newcomers])
+            known = find_people(connection, collection, [newcomer.person_id for newcomer in newcomers])
             for newcomer in newcomers:
                 if newcomer.person_id not in known:
-                    known[newcomer.person_id] = self._add_person(connection, collection, newcomer)
+                    known[newcomer.person_id] = add_person(connection, collection, newcomer)
                 elif not newcomer.may_exist:
                     raise AlreadyExists(
                         f"There is a person {newcomer.person_id!r} in {collection.name!r} already."
                     )
-            self._add_faces(connection, collection, known, newcomers)
+            add_faces(connection, collection, known, newcomers)
             if answered:
-                self._remember(connection, collection, answered)
+                remember(connection, collection, answered)
         return None
 
     def get_person(self, collection: Collection, person_id: str) -> Person:
         """A person with all faces."""
         which = (people.c.collection == collection.key) & (people.c.person_id == person_id)
         with self._database.reading() as connection:
-            found = self._read_people(connection, which, 1)
+            found = read_people(connection, which, 1)
         if not found:
             raise PersonNotFound(f"There is no person {person_id!r} in {collection.name!r}.")
         return found[0]
@@ -140,32 +148,32 @@ class Store:
     def list_people(self, collection: Collection, limit: int, after: str = "") -> list[Person]:
         """People by id, from the first after an id."""
         with self._database.reading() as connection:
-            return self._read_people(
+            return read_people(
                 connection, (people.c.collection == collection.key) & (people.c.person_id > after), limit
             )
 
     def update_person(self, collection: Collection, person_id: str, values: dict[str, Any]) -> None:
         """Give a person another name or other metadata."""
         with self._database.writing() as connection:
-            person = self._find_person(connection, collection, person_id)
+            person = find_person(connection, collection, person_id)
             if values:
                 connection.execute(update(people).where(people.c.key == person).values(values))
-            self._record(connection, collection, "update", [(person, None)])
+            record_changes(connection, collection, "update", [(person, None)])
 
     def delete_person(self, collection: Collection, person_id: str) -> None:
         """Forget a person with all faces and crops."""
         with self._database.writing() as connection:
-            person = self._find_person(connection, collection, person_id)
+            person = find_person(connection, collection, person_id)
             gone = connection.execute(select(faces.c.key).where(faces.c.person == person)).scalars().all()
             connection.execute(delete(people).where(people.c.key == person))
-            self._record(
+            record_changes(
                 connection, collection, "delete", [(person, face) for face in gone] or [(person, None)]
             )
 
     def delete_face(self, collection: Collection, person_id: str, face_id: str) -> None:
         """Forget one face of a person."""
         with self._database.writing() as connection:
-            person = self._find_person(connection, collection, person_id)
+            person = find_person(connection, collection, person_id)
             gone = connection.execute(
                 delete(faces)
                 .where((faces.c.person == person) & (faces.c.face_id == face_id))
@@ -173,7 +181,7 @@ class Store:
             ).scalar_one_or_none()
             if gone is None:
                 raise FaceNotFound(f"The person {person_id!r} has no face {face_id!r}.")
-            self._record(connection, collection, "delete", [(person, gone)])
+            record_changes(connection, collection, "delete", [(person, gone)])
 
     # The change sequence.
 
@@ -234,124 +242,4 @@ class Store:
     def find_answer(self, collection: Collection, idempotency_key: str) -> Answered | None:
         """What was answered to this key in the last day."""
         with self._database.reading() as connection:
-            return self._find_answer(connection, collection, idempotency_key)
-
-    # Inside a transaction.
-
-    def _find_person(self, connection: Connection, collection: Collection, person_id: str) -> int:
-        found = self._find_people(connection, collection, [person_id])
-        if not found:
-            raise PersonNotFound(f"There is no person {person_id!r} in {collection.name!r}.")
-        return found[person_id]
-
-    def _refuse_gone(self, connection: Connection, collection: Collection) -> None:
-        if not connection.execute(
-            select(collections.c.key).where(collections.c.key == collection.key)
-        ).first():
-            raise CollectionNotFound(f"There is no collection {collection.name!r} any more.")
-
-    def _find_people(
-        self, connection: Connection, collection: Collection, person_ids: Sequence[str]
-    ) -> dict[str, int]:
-        wanted = select(people.c.person_id, people.c.key).where(
-            (people.c.collection == collection.key) & people.c.person_id.in_(person_ids)
-        )
-        return {row.person_id: row.key for row in connection.execute(wanted)}
-
-    def _add_person(self, connection: Connection, collection: Collection, newcomer: NewPerson) -> int:
-        values = {
-            "collection": collection.key,
-            "person_id": newcomer.person_id,
-            "name": newcomer.name,
-            "metadata": newcomer.metadata,
-            "created_at": time.time(),
-        }
-        return int(connection.execute(insert(people).values(values).returning(people.c.key)).scalar_one())
-
-    def _add_faces(
-        self,
-        connection: Connection,
-        collection: Collection,
-        keys: dict[str, int],
-        newcomers: Sequence[NewPerson],
-    ) -> None:
-        rows = [
-            {
-                "collection": collection.key,
-                "person": keys[newcomer.person_id],
-                "face_id": face.face_id,
-                "embedding": face.embedding.astype("<f4").tobytes(),
-                "quality": face.quality,
-                "bundle": collection.bundle,
-                "identity": collection.identity,
-                "photo": face.photo,
-                "crop": face.crop if collection.store_crops else None,
-                "created_at": time.time(),
-            }
-            for newcomer in newcomers
-            for face in newcomer.faces
-        ]
-        added = connection.execute(
-            insert(faces).returning(faces.c.person, faces.c.key, sort_by_parameter_order=True), rows
-        )
-        self._record(connection, collection, "enrol", [(row.person, row.key) for row in added])
-
-    def _record(
-        self,
-        connection: Connection,
-        collection: Collection,
-        kind: str,
-        what: Sequence[tuple[int, int | None]],
-    ) -> None:
-        """Give every change the next number of the collection."""
-        last = connection.execute(
-            update(collections)
-            .where(collections.c.key == collection.key)
-            .values(revision=collections.c.revision + len(what))
-            .returning(collections.c.revision)
-        ).scalar_one()
-        first = last - len(what) + 1
-        rows = [
-            {
-                "collection": collection.key,
-                "sequence": first + place,
-                "kind": kind,
-                "person": person,
-                "face": face,
-            }
-            for place, (person, face) in enumerate(what)
-        ]
-        connection.execute(insert(changes), rows)
-
-    def _find_answer(
-        self, connection: Connection, collection: Collection, idempotency_key: str
-    ) -> Answered | None:
-        wanted = select(answers).where(
-            (answers.c.collection == collection.key)
-            & (answers.c.idempotency_key == idempotency_key)
-            & (answers.c.created_at > time.time() - ANSWER_SECONDS)
-        )
-        row = connection.execute(wanted).one_or_none()
-        return Answered(row.idempotency_key, row.request, row.answer) if row else None
-
-    def _remember(self, connection: Connection, collection: Collection, answered: Answered) -> None:
-        connection.execute(delete(answers).where(answers.c.created_at <= time.time() - ANSWER_SECONDS))
-        values = {
-            "collection": collection.key,
-            "idempotency_key": answered.idempotency_key,
-            "request": answered.request,
-            "answer": answered.answer,
-            "created_at": time.time(),
-        }
-        connection.execute(insert(answers).values(values))
-
-    def _read_people(self, connection: Connection, which: ColumnElement[bool], limit: int) -> list[Person]:
-        rows = connection.execute(select(people).where(which).order_by(people.c.person_id).limit(limit)).all()
-        owned: dict[int, list[StoredFace]] = {row.key: [] for row in rows}
-        wanted = select(faces.c.person, faces.c.face_id, faces.c.quality, faces.c.photo, faces.c.created_at)
-        for row in connection.execute(wanted.where(faces.c.person.in_(owned)).order_by(faces.c.key)):
-            owned[row.person].append(StoredFace(row.face_id, row.quality, row.photo, row.created_at))
-        return [
-            Person(row.key, row.person_id, row.name, row.metadata, row.created_at, owned[row.key])
-            for row in rows
-        ]
+            return find_answer(connection, collection, idempotency_key)

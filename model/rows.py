@@ -1,0 +1,138 @@
+"""Rows in and out of the gallery's tables, each function inside a transaction of its caller."""
+
+import time
+from collections.abc import Sequence
+
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+
+from model.errors import CollectionNotFound, PersonNotFound
+from model.records import Answered, Collection, NewPerson, Person, StoredFace
+from model.schema import answers, changes, collections, faces, people
+
+ANSWER_SECONDS = 24 * 3600
+
+
+def find_person(connection: Connection, collection: Collection, person_id: str) -> int:
+    """The key of a person."""
+    found = find_people(connection, collection, [person_id])
+    if not found:
+        raise PersonNotFound(f"There is no person {person_id!r} in {collection.name!r}.")
+    return found[person_id]
+
+
+def refuse_gone(connection: Connection, collection: Collection) -> None:
+    """A collection that was deleted meanwhile takes no more writes."""
+    if not connection.execute(select(collections.c.key).where(collections.c.key == collection.key)).first():
+        raise CollectionNotFound(f"There is no collection {collection.name!r} any more.")
+
+
+def find_people(connection: Connection, collection: Collection, person_ids: Sequence[str]) -> dict[str, int]:
+    """Keys of those people who exist, by their ids."""
+    wanted = select(people.c.person_id, people.c.key).where(
+        (people.c.collection == collection.key) & people.c.person_id.in_(person_ids)
+    )
+    return {row.person_id: row.key for row in connection.execute(wanted)}
+
+
+def add_person(connection: Connection, collection: Collection, newcomer: NewPerson) -> int:
+    """A new person's key."""
+    values = {
+        "collection": collection.key,
+        "person_id": newcomer.person_id,
+        "name": newcomer.name,
+        "metadata": newcomer.metadata,
+        "created_at": time.time(),
+    }
+    return int(connection.execute(insert(people).values(values).returning(people.c.key)).scalar_one())
+
+
+def add_faces(
+    connection: Connection,
+    collection: Collection,
+    keys: dict[str, int],
+    newcomers: Sequence[NewPerson],
+) -> None:
+    """Add the faces of newcomers, each with its place in the change sequence."""
+    rows = [
+        {
+            "collection": collection.key,
+            "person": keys[newcomer.person_id],
+            "face_id": face.face_id,
+            "embedding": face.embedding.astype("<f4").tobytes(),
+            "quality": face.quality,
+            "bundle": collection.bundle,
+            "identity": collection.identity,
+            "photo": face.photo,
+            "crop": face.crop if collection.store_crops else None,
+            "created_at": time.time(),
+        }
+        for newcomer in newcomers
+        for face in newcomer.faces
+    ]
+    added = connection.execute(
+        insert(faces).returning(faces.c.person, faces.c.key, sort_by_parameter_order=True), rows
+    )
+    record_changes(connection, collection, "enrol", [(row.person, row.key) for row in added])
+
+
+def record_changes(
+    connection: Connection,
+    collection: Collection,
+    kind: str,
+    what: Sequence[tuple[int, int | None]],
+) -> None:
+    """Give every change the next number of the collection."""
+    last = connection.execute(
+        update(collections)
+        .where(collections.c.key == collection.key)
+        .values(revision=collections.c.revision + len(what))
+        .returning(collections.c.revision)
+    ).scalar_one()
+    first = last - len(what) + 1
+    rows = [
+        {
+            "collection": collection.key,
+            "sequence": first + place,
+            "kind": kind,
+            "person": person,
+            "face": face,
+        }
+        for place, (person, face) in enumerate(what)
+    ]
+    connection.execute(insert(changes), rows)
+
+
+def find_answer(connection: Connection, collection: Collection, idempotency_key: str) -> Answered | None:
+    """What was answered to this key in the last day."""
+    wanted = select(answers).where(
+        (answers.c.collection == collection.key)
+        & (answers.c.idempotency_key == idempotency_key)
+        & (answers.c.created_at > time.time() - ANSWER_SECONDS)
+    )
+    row = connection.execute(wanted).one_or_none()
+    return Answered(row.idempotency_key, row.request, row.answer) if row else None
+
+
+def remember(connection: Connection, collection: Collection, answered: Answered) -> None:
+    """Keep an answer for a day, and drop those that are older."""
+    connection.execute(delete(answers).where(answers.c.created_at <= time.time() - ANSWER_SECONDS))
+    values = {
+        "collection": collection.key,
+        "idempotency_key": answered.idempotency_key,
+        "request": answered.request,
+        "answer": answered.answer,
+        "created_at": time.time(),
+    }
+    connection.execute(insert(answers).values(values))
+
+
+def read_people(connection: Connection, which: ColumnElement[bool], limit: int) -> list[Person]:
+    """People with their faces, by id."""
+    rows = connection.execute(select(people).where(which).order_by(people.c.person_id).limit(limit)).all()
+    owned: dict[int, list[StoredFace]] = {row.key: [] for row in rows}
+    wanted = select(faces.c.person, faces.c.face_id, faces.c.quality, faces.c.photo, faces.c.created_at)
+    for row in connection.execute(wanted.where(faces.c.person.in_(owned)).order_by(faces.c.key)):
+        owned[row.person].append(StoredFace(row.face_id, row.quality, row.photo, row.created_at))
+    return [
+        Person(row.key, row.person_id, row.name, row.metadata, row.created_at, owned[row.key]) for row in rows
+    ]
