@@ -5,7 +5,7 @@ EXTRA  := $(strip $(EXTRA))
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: serve test check lint format openapi clean
+.PHONY: serve test torture check lint format openapi clean
 
 serve: .venv/serving-$(EXTRA)
 	$(BIN)/sameface pull
@@ -14,6 +14,9 @@ serve: .venv/serving-$(EXTRA)
 
 test: .venv/developing-$(EXTRA)
 	$(BIN)/pytest
+
+torture: .venv/developing-$(EXTRA)
+	SAMEFACE_KILLS=200 $(BIN)/pytest tests/test_torture.py
 
 check: lint test
 

@@ -1,7 +1,10 @@
 """Real parts, made small: bundles of tiny networks, a pipeline on them, and a server on a free port."""
 
 import os
+import re
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +31,8 @@ TEST_DATA = Path("~/.cache/sameface-tests").expanduser()
 def _forget_settings_of_the_developer() -> Iterator[None]:
     """The environment of whoever runs the tests is not part of them."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("SAMEFACE_") and "LFW" not in name]:
+        kept = ("SAMEFACE_LFW_TAR", "SAMEFACE_KILLS")
+        for name in [name for name in os.environ if name.startswith("SAMEFACE_") and name not in kept]:
             patch.delenv(name)
         yield
 
@@ -128,3 +132,40 @@ def real_pipeline(real_data: DataFolder) -> Iterator[Pipeline]:
     )
     yield pipeline
     pipeline.close()
+
+
+@pytest.fixture
+def start(data: Path) -> Iterator:
+    """Starts `sameface serve` with the tiny networks."""
+    processes = []
+
+    def command(*flags: str, **variables: str) -> subprocess.Popen[str]:
+        models = data / "models"
+        environment = {
+            "SAMEFACE_DATA": str(data),
+            "SAMEFACE_RECOGNIZER": str(models / "recogniser"),
+            "SAMEFACE_DETECTOR": str(models / "detector"),
+        }
+        process = subprocess.Popen(
+            [sys.executable, "-m", "sameface", "serve", "--port", "0", *flags],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=os.environ | environment | {"PYTHONUNBUFFERED": "1"} | variables,
+        )
+        processes.append(process)
+        return process
+
+    yield command
+    for process in processes:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def address_of(process: subprocess.Popen[str]) -> httpx.URL:
+    """The address that the server announces once it is ready."""
+    for line in process.stdout:
+        if found := re.search(r"curl .*(http://[\d.:]+)/v1/verify", line):
+            return httpx.URL(found[1])
+    return pytest.fail("the server never got ready")

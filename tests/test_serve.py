@@ -1,57 +1,16 @@
 """`sameface serve` as a process: how it starts, refuses to, and stops."""
 
 import json
-import os
-import re
 import signal
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 from PIL import Image
 
-from tests.conftest import wait_for
+from tests.conftest import address_of, wait_for
 from tests.pictures import draw_photo, encode, photo_of
-
-
-@pytest.fixture
-def start(data: Path) -> Iterator:
-    """Starts `sameface serve` with the tiny networks."""
-    processes = []
-
-    def command(*flags: str, **variables: str) -> subprocess.Popen[str]:
-        models = data / "models"
-        environment = {
-            "SAMEFACE_DATA": str(data),
-            "SAMEFACE_RECOGNIZER": str(models / "recogniser"),
-            "SAMEFACE_DETECTOR": str(models / "detector"),
-        }
-        process = subprocess.Popen(
-            [sys.executable, "-m", "sameface", "serve", "--port", "0", *flags],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=os.environ | environment | {"PYTHONUNBUFFERED": "1"} | variables,
-        )
-        processes.append(process)
-        return process
-
-    yield command
-    for process in processes:
-        process.kill()
-        process.communicate()
-
-
-def address_of(process: subprocess.Popen[str]) -> httpx.URL:
-    """The address that the server announces once it is ready."""
-    for line in process.stdout:
-        if found := re.search(r"curl .*(http://[\d.:]+)/v1/verify", line):
-            return httpx.URL(found[1])
-    return pytest.fail("the server never got ready")
 
 
 def test_it_announces_a_curl_line_and_answers(start) -> None:

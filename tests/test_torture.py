@@ -1,0 +1,109 @@
+"""Nothing lost: the server is killed at random moments, again and again.
+
+`make test` kills it a few times, `make torture` two hundred.
+"""
+
+import os
+import random
+import signal
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+
+from tests.conftest import address_of
+from tests.model.people import random_units
+from tests.networks import DIMENSION
+
+KILLS = int(os.environ.get("SAMEFACE_KILLS", "3"))
+CLIENTS = 3
+STAFF = "/v1/collections/staff"
+
+
+class Ledger:
+    """What the server acknowledged, and what it may or may not have done when it was killed."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.enrolled: dict[str, np.ndarray] = {}
+        self.deleted: dict[str, np.ndarray] = {}
+        self.uncertain: set[str] = set()
+        self.count = 0
+
+    def next_person(self) -> tuple[str, np.ndarray]:
+        with self.lock:
+            self.count += 1
+            return f"p{self.count}", random_units(1, DIMENSION, self.count)[0]
+
+
+def work(address: httpx.URL, ledger: Ledger, seed: int) -> None:
+    """Enrol and delete until the server is gone."""
+    choose = random.Random(seed)
+    mine: list[str] = []
+    with httpx.Client(base_url=address, timeout=10) as client:
+        try:
+            while True:
+                if mine and choose.random() < 0.4:
+                    person_id = mine.pop(choose.randrange(len(mine)))
+                    embedding = ledger.enrolled.pop(person_id)
+                    ledger.uncertain.add(person_id)
+                    assert client.delete(f"{STAFF}/people/{person_id}").status_code == 204
+                    ledger.deleted[person_id] = embedding
+                else:
+                    person_id, embedding = ledger.next_person()
+                    ledger.uncertain.add(person_id)
+                    body = {"person_id": person_id, "embeddings": [embedding.tolist()]}
+                    assert client.post(f"{STAFF}/people", json=body).status_code == 201
+                    ledger.enrolled[person_id] = embedding
+                    mine.append(person_id)
+                ledger.uncertain.discard(person_id)
+        except httpx.TransportError:
+            return
+
+
+def check(address: httpx.URL, ledger: Ledger) -> None:
+    """Every acknowledged enrolment is found by a search, no acknowledged delete is."""
+    with httpx.Client(base_url=address, timeout=30) as client:
+        everyone: set[str] = set()
+        cursor = ""
+        while cursor is not None:
+            page = client.get(f"{STAFF}/people", params={"limit": 1000, "cursor": cursor}).json()
+            everyone |= {person["person_id"] for person in page["items"]}
+            cursor = page["next_cursor"]
+        assert ledger.enrolled.keys() <= everyone
+        assert not ledger.deleted.keys() & everyone
+        assert everyone <= ledger.enrolled.keys() | ledger.uncertain
+        sample = list(ledger.enrolled)[-40:] + list(ledger.deleted)[-40:]
+        for person_id in sample:
+            embedding = ledger.enrolled.get(person_id, ledger.deleted.get(person_id))
+            [result] = client.post(f"{STAFF}/identify", json={"embedding": embedding.tolist()}).json()[
+                "results"
+            ]
+            found = [candidate["person_id"] for candidate in result["candidates"]]
+            assert (person_id in found) is (person_id in ledger.enrolled)
+
+
+@pytest.mark.timeout(60 + 10 * KILLS)
+def test_nothing_acknowledged_is_lost_however_often_the_server_is_killed(start, tmp_path: Path) -> None:
+    ledger, chance = Ledger(), random.Random(1)
+    for kill in range(KILLS):
+        process = start("--log-level", "error", SAMEFACE_DATA=str(tmp_path))
+        address = address_of(process)
+        if kill == 0:
+            assert httpx.put(f"{address}{STAFF}").status_code == 201
+        check(address, ledger)
+        seeds = [1000 * kill + number for number in range(CLIENTS)]
+        clients = [threading.Thread(target=work, args=(address, ledger, seed)) for seed in seeds]
+        for client in clients:
+            client.start()
+        time.sleep(chance.uniform(0.05, 0.6))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        for client in clients:
+            client.join()
+    check(address_of(start("--log-level", "error", SAMEFACE_DATA=str(tmp_path))), ledger)
+    assert len(ledger.enrolled) > KILLS
+    assert ledger.deleted
