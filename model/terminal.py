@@ -35,6 +35,8 @@ def to_plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
         names = [field.name for field in dataclasses.fields(value) if field.name != "crop"]
         return {name: to_plain(getattr(value, name)) for name in names}
+    if isinstance(value, dict):
+        return {key: to_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [to_plain(item) for item in value]
     return value

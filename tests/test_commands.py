@@ -102,6 +102,37 @@ def test_embed_prints_a_unit_embedding(run, photos) -> None:
     assert np.linalg.norm(numbers) == pytest.approx(1, abs=1e-4)
 
 
+def test_a_folder_of_people_is_enrolled_and_they_are_identified(run, photos, tmp_path) -> None:
+    home = str(tmp_path / "home")
+    for person, contents in {
+        "ada": [photo_of(1), photo_of(1, noise=2), photo_of()],
+        "bob": [photo_of(2)],
+        "no id": [photo_of(3)],
+    }.items():
+        (tmp_path / "people" / person).mkdir(parents=True)
+        for number, content in enumerate(contents):
+            (tmp_path / "people" / person / f"{number}.png").write_bytes(content)
+    words = ("enroll", tmp_path / "people", "--collection", "staff", "--json")
+    report = json.loads(run(*words, SAMEFACE_DATA=home).stdout)
+    assert (report["enrolled"], report["already_there"], len(report["rejected"])) == (3, 0, 2)
+    again = json.loads(run(*words, SAMEFACE_DATA=home).stdout)
+    assert (again["enrolled"], again["already_there"]) == (0, 3)
+
+    def identify(photo: Path) -> subprocess.CompletedProcess[str]:
+        return run("identify", photo, "--collection", "staff", "--json", SAMEFACE_DATA=home)
+
+    known, unknown = identify(photos["ada again"]), identify(tmp_path / "people" / "no id" / "0.png")
+    assert (known.returncode, unknown.returncode) == (0, 1)
+    assert json.loads(known.stdout)[0]["results"][0]["match"]["person_id"] == "ada"
+    assert identify(photos["room"]).returncode == 2
+    assert len(json.loads(identify(tmp_path / "people").stdout)) == 5
+    assert "bob" in run("people", "--collection", "staff", SAMEFACE_DATA=home).stdout
+    assert run("forget", "ada", "--collection", "staff", SAMEFACE_DATA=home).returncode == 0
+    assert run("forget", "ada", "--collection", "staff", SAMEFACE_DATA=home).returncode == 2
+    assert identify(photos["ada again"]).returncode == 1
+    assert "unknown" in run("identify", photos["ada"], "--collection", "staff", SAMEFACE_DATA=home).stdout
+
+
 def test_models_are_listed(run) -> None:
     assert "tiny-recogniser" in run("models").stdout
     assert {model["kind"] for model in json.loads(run("models", "--json").stdout)} == {
