@@ -19,6 +19,8 @@ class Collection:
     identity: str
     dimension: int
     revision: int
+    people: int
+    faces: int
     created_at: float
 
 

@@ -102,6 +102,15 @@ def record_changes(
     connection.execute(insert(changes), rows)
 
 
+def count_up(connection: Connection, collection: Collection, *, people: int, faces: int) -> None:
+    """Keep count of who came, or with negative numbers, who went."""
+    connection.execute(
+        update(collections)
+        .where(collections.c.key == collection.key)
+        .values(people=collections.c.people + people, faces=collections.c.faces + faces)
+    )
+
+
 def find_answer(connection: Connection, collection: Collection, idempotency_key: str) -> Answered | None:
     """What was answered to this key in the last day."""
     wanted = select(answers).where(

@@ -39,6 +39,10 @@ collections = Table(
     Column("identity", String, nullable=False),  # of the bundle: embeddings of two models never mix
     Column("dimension", Integer, nullable=False),
     Column("revision", Integer, nullable=False),  # the last number of its change sequence
+    Column(
+        "people", Integer, nullable=False
+    ),  # counted as they come and go: a count of rows would read them all
+    Column("faces", Integer, nullable=False),
     Column("created_at", Float, nullable=False),
     sqlite_autoincrement=True,  # a key is never used again, so no cache can take one collection for another
 )

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sqlalchemy import (
     delete,
-    func,
     insert,
     select,
     update,
@@ -21,6 +20,7 @@ from model.records import Answered, Change, Collection, NewPerson, Person
 from model.rows import (
     add_faces,
     add_person,
+    count_up,
     find_answer,
     find_people,
     find_person,
@@ -69,7 +69,13 @@ class Store:
         with self._database.writing() as connection:
             row = connection.execute(select(collections).where(collections.c.name == name)).one_or_none()
             if row is None:
-                values = asked | {"name": name, "revision": 0, "created_at": time.time()}
+                values = asked | {
+                    "name": name,
+                    "revision": 0,
+                    "people": 0,
+                    "faces": 0,
+                    "created_at": time.time(),
+                }
                 row = connection.execute(insert(collections).values(values).returning(*collections.c)).one()
                 return Collection(**row._mapping), True
         different = [key for key, value in asked.items() if row._mapping[key] != value]
@@ -100,15 +106,11 @@ class Store:
                 raise CollectionNotFound(f"There is no collection {name!r}.")
 
     def count(self, collection: Collection) -> tuple[int, int]:
-        """People and faces."""
+        """People and faces, now."""
+        wanted = select(collections.c.people, collections.c.faces).where(collections.c.key == collection.key)
         with self._database.reading() as connection:
-            counts = [
-                connection.execute(
-                    select(func.count()).select_from(table).where(table.c.collection == collection.key)
-                ).scalar_one()
-                for table in (people, faces)
-            ]
-        return counts[0], counts[1]
+            row = connection.execute(wanted).one_or_none()
+        return (row.people, row.faces) if row else (0, 0)
 
     # People.
 
@@ -124,6 +126,7 @@ class Store:
             if answered and (earlier := find_answer(connection, collection, answered.idempotency_key)):
                 return earlier
             known = find_people(connection, collection, [newcomer.person_id for newcomer in newcomers])
+            before = len(known)
             for newcomer in newcomers:
                 if newcomer.person_id not in known:
                     known[newcomer.person_id] = add_person(connection, collection, newcomer)
@@ -132,6 +135,8 @@ class Store:
                         f"There is a person {newcomer.person_id!r} in {collection.name!r} already."
                     )
             add_faces(connection, collection, known, newcomers)
+            added = sum(len(newcomer.faces) for newcomer in newcomers)
+            count_up(connection, collection, people=len(known) - before, faces=added)
             if answered:
                 remember(connection, collection, answered)
         return None
@@ -166,6 +171,7 @@ class Store:
             person = find_person(connection, collection, person_id)
             gone = connection.execute(select(faces.c.key).where(faces.c.person == person)).scalars().all()
             connection.execute(delete(people).where(people.c.key == person))
+            count_up(connection, collection, people=-1, faces=-len(gone))
             record_changes(
                 connection, collection, "delete", [(person, face) for face in gone] or [(person, None)]
             )
@@ -181,6 +187,7 @@ class Store:
             ).scalar_one_or_none()
             if gone is None:
                 raise FaceNotFound(f"The person {person_id!r} has no face {face_id!r}.")
+            count_up(connection, collection, people=0, faces=-1)
             record_changes(connection, collection, "delete", [(person, gone)])
 
     # The change sequence.

@@ -121,6 +121,23 @@ def test_one_face_is_forgotten(store: Store, staff: Collection) -> None:
         store.delete_face(staff, "ada", "ada-0")
 
 
+def test_the_counts_are_those_of_the_rows(store: Store, staff: Collection) -> None:
+    store.enrol(staff, [newcomer(f"p{number}", random_units(3, DIMENSION, number)) for number in range(6)])
+    store.enrol(staff, [NewPerson("p0", [NewFace("more", random_units(1, DIMENSION)[0])], may_exist=True)])
+    store.delete_person(staff, "p1")
+    store.delete_face(staff, "p2", "p2-1")
+    with pytest.raises(AlreadyExists):
+        store.enrol(
+            staff, [newcomer("p9", random_units(1, DIMENSION)), newcomer("p0", random_units(1, DIMENSION))]
+        )
+    with store._database.reading() as connection:
+        rows = [
+            connection.exec_driver_sql(f"SELECT count(*) FROM {name}").scalar_one()
+            for name in ("people", "faces")
+        ]
+    assert store.count(staff) == tuple(rows) == (5, 15)
+
+
 def test_every_change_gets_the_next_number(store: Store, staff: Collection) -> None:
     embeddings = random_units(2, DIMENSION)
     store.enrol(staff, [newcomer("ada", embeddings)])
