@@ -18,6 +18,7 @@ from api.app import create_app
 from api.errors import name_field
 from api.keys import make_key
 from api.settings import PREFIX, Settings
+from api.supervisor import Supervisor
 from model.errors import CannotServe
 from model.published import PORTRAITS
 
@@ -68,11 +69,21 @@ def serve(settings: Settings, as_json: bool) -> None:
     start_logging(settings.log_level)
     refuse_open_door(settings)
     listener = listen(settings)
+    if settings.workers == 1:
+        run_server(settings, listener, as_json)
+    else:
+        Supervisor(
+            settings.workers, lambda place: run_server(settings, listener, as_json, announced=place == 0)
+        ).run()
+
+
+def run_server(settings: Settings, listener: socket.socket, as_json: bool, *, announced: bool = True) -> None:
+    """Serve in this process until it is told to stop."""
 
     def on_loaded(application: FastAPI) -> None:
         if application.state.failure:
             server.should_exit = True
-        else:
+        elif announced:
             announce(application, listener.getsockname()[1], as_json)
 
     application = create_app(settings, on_loaded)

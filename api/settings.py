@@ -58,7 +58,10 @@ class Settings(BaseSettings):
         "auto",
         description="`gpu` refuses to start without a working one; `auto` takes what there is and says so.",
     )
-    threads: int | None = Field(None, ge=1, description="Photos worked on at the same time; one per core.")
+    workers: int = Field(1, ge=1, le=64, description="Server processes; they share the port and the gallery.")
+    threads: int | None = Field(
+        None, ge=1, description="Photos that a process works on at the same time; cores / workers."
+    )
     queue: int = Field(32, ge=1, description="Photos that may wait; beyond, requests are answered with 429.")
     request_seconds: float = Field(30.0, gt=0, description="Time limit of a request, its upload included.")
     max_image_bytes: int = Field(10_000_000, ge=1, description="Bytes of one image.")
@@ -107,7 +110,7 @@ class Settings(BaseSettings):
             self.recognizer,
             self.detector,
             device=self.device,
-            threads=self.threads or available_cores(),
+            threads=self.threads or max(1, available_cores() // self.workers),
             queue=self.queue,
             limits=ImageLimits(self.max_image_bytes, self.max_image_pixels),
             detection=DetectorOptions(self.detect_pixels, self.min_face_score),

@@ -1,0 +1,90 @@
+"""`sameface serve --workers 2`: two processes that behave like one."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+from tests.conftest import address_of, wait_for
+from tests.model.people import random_units
+from tests.networks import DIMENSION
+
+TWO = ("--workers", "2", "--log-level", "warning")
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[int]:
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    return [int(number) for number in children.split()]
+
+
+class Client:
+    """Enrols and deletes its own people and searches for them, each time on a new connection."""
+
+    def __init__(self, staff: str, number: int) -> None:
+        self.staff = staff
+        self.number = number
+        self.missed: list[str] = []
+
+    def work(self) -> None:
+        for turn in range(8):
+            person_id, [embedding] = (
+                f"c{self.number}-{turn}",
+                random_units(1, DIMENSION, 100 * self.number + turn),
+            )
+            body = {"person_id": person_id, "embeddings": [embedding.tolist()]}
+            assert self.ask("POST", "/people", json=body).status_code == 201
+            self.expect(person_id, embedding, found=True)
+            assert self.ask("DELETE", f"/people/{person_id}").status_code == 204
+            self.expect(person_id, embedding, found=False)
+
+    def expect(self, person_id: str, embedding: np.ndarray, *, found: bool) -> None:
+        for _ in range(3):
+            probe = {"embedding": embedding.tolist(), "limit": 50}
+            [result] = self.ask("POST", "/identify", json=probe).json()["results"]
+            candidates = [candidate["person_id"] for candidate in result["candidates"]]
+            if (person_id in candidates) is not found:
+                self.missed.append(f"{person_id} {'enrolled' if found else 'deleted'}")
+
+    def ask(self, method: str, path: str, **options: object) -> httpx.Response:
+        """An answer of a process that has loaded its networks."""
+        while (response := httpx.request(method, f"{self.staff}{path}", **options)).status_code == 503:
+            time.sleep(0.05)
+        return response
+
+
+def test_no_client_ever_misses_its_own_write_or_sees_its_own_delete(start, tmp_path: Path) -> None:
+    process = start(*TWO, SAMEFACE_DATA=str(tmp_path))
+    staff = f"{address_of(process)}/v1/collections/staff"
+    assert len(workers_of(process)) == 2
+    wait_for(lambda: httpx.put(staff).status_code in (200, 201))
+    clients = [Client(staff, number) for number in range(4)]
+    threads = [threading.Thread(target=client.work) for client in clients]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [client.missed for client in clients] == [[]] * 4
+
+
+def test_a_worker_that_dies_is_replaced_and_sigterm_ends_all(start, tmp_path: Path) -> None:
+    process = start(*TWO, SAMEFACE_DATA=str(tmp_path))
+    address = address_of(process)
+    victim, survivor = workers_of(process)
+    os.kill(victim, signal.SIGKILL)
+    wait_for(lambda: len(workers_of(process)) == 2 and victim not in workers_of(process))
+    wait_for(lambda: httpx.get(f"{address}/health/live").status_code == 200)
+    process.terminate()
+    assert process.wait(timeout=20) == 0
+    assert not Path(f"/proc/{survivor}").exists()
+
+
+def test_workers_that_cannot_serve_end_with_an_error(start, tmp_path: Path) -> None:
+    process = start(*TWO, "--recognizer", str(tmp_path))
+    output = process.stdout.read()
+    assert process.wait(timeout=20) == 2
+    assert "no bundle" in output
