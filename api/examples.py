@@ -98,6 +98,6 @@ IDENTIFIED = {
     "target_fpir": None,
     "extrapolated": False,
     "model": "sface-2021dec",
-    "results": [{"face": FACE, "match": CANDIDATE, "candidates": [CANDIDATE]}],
+    "results": [{"face": FACE, "normalised": False, "match": CANDIDATE, "candidates": [CANDIDATE]}],
     "timings_ms": {**TIMINGS, "embed": 20.3, "search": 0.8, "total": 42.0},
 }

@@ -224,7 +224,7 @@ class Rejection(Response):
 class Warning(Response):  # noqa: A001 (the contract's word)
     """Something odd about a face that was taken."""
 
-    code: Literal["same_photo", "looks_like_another_person", "unlike_own_faces"]
+    code: Literal["same_photo", "looks_like_another_person", "unlike_own_faces", "embedding_normalised"]
     face_id: str
     person_id: str | None = None
     similarity: float | None = None
@@ -252,6 +252,7 @@ class IdentifyResult(Response):
     """One face and who it may be; no match means unknown."""
 
     face: Face | None = Field(description="Null where an embedding was sent.")
+    normalised: bool = Field(False, description="The embedding was sent at another length than 1.")
     match: CandidateResponse | None
     candidates: list[CandidateResponse]
 

@@ -74,7 +74,10 @@ class Registrar:
                 return error
             return to_new_face(found.faces[0], photo)
 
-        brought = [NewFace(make_id(), embedding.values) for embedding in application.embeddings]
+        brought = [
+            NewFace(make_id(), embedding.values, normalised=embedding.normalised)
+            for embedding in application.embeddings
+        ]
         return [*await self.pipeline.workers.run_all(look, application.photos), *brought]
 
     def record(
@@ -115,6 +118,9 @@ class Registrar:
         threshold = self.gallery.bundle.contract.published_threshold
         seen = self.gallery.store.find_photos(collection, [face.photo for face in taken if face.photo])
         warnings: list[dict[str, Any]] = [
+            {"code": "embedding_normalised", "face_id": face.face_id} for face in taken if face.normalised
+        ]
+        warnings += [
             {"code": "same_photo", "face_id": face.face_id, "person_id": seen[face.photo][0]}
             for face in taken
             if face.photo in seen

@@ -66,6 +66,7 @@ class Embedding:
 
     values: Floats  # (dimension,)
     identity: str
+    normalised: bool = False  # it was brought at another length
 
 
 @dataclass(frozen=True, slots=True, eq=False)

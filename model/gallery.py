@@ -15,6 +15,8 @@ from model.pipeline import EnrolledPerson
 from model.records import Answered, Collection, NewPerson
 from model.store import Store
 
+UNIT = 1e-3  # how far from 1 the length of a unit embedding may be
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -126,4 +128,6 @@ class Gallery:
         length = float(np.linalg.norm(embedding))
         if not np.isfinite(length) or length == 0:
             raise InvalidEmbedding("An embedding must be finite and not zero.")
-        return Embedding(embedding / np.float32(length), self.bundle.identity)
+        return Embedding(
+            embedding / np.float32(length), self.bundle.identity, normalised=abs(length - 1) > UNIT
+        )

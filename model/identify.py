@@ -17,6 +17,7 @@ class Result:
     """One face of the probe, its match if there is one, and the best candidates."""
 
     face: AlignedFace | None
+    normalised: bool  # the embedding was brought at another length than 1
     match: Candidate | None
     candidates: list[Candidate]
 
@@ -79,6 +80,7 @@ def identify(
     results = [
         Result(
             face=probe if isinstance(probe, EmbeddedFace) else None,
+            normalised=isinstance(probe, Embedding) and probe.normalised,
             match=candidates[0] if candidates and candidates[0].similarity >= rule.value else None,
             candidates=candidates,
         )

@@ -33,6 +33,7 @@ class NewFace:
     quality: float | None = None
     photo: str | None = None
     crop: bytes | None = None
+    normalised: bool = False  # brought at another length than 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -170,6 +170,10 @@ def test_embeddings_do_what_photos_do(client: httpx.Client, staff: str) -> None:
     assert result["match"]["person_id"] == "ada"
     assert result["face"] is None
     assert result["match"]["similarity"] <= 1
+    assert result["normalised"] is True
+    long = {"person_id": "eve", "embeddings": [[2 * number for number in embedding_of(client, photo_of(2))]]}
+    warnings = client.post(f"{staff}/people", json=long).json()["warnings"]
+    assert [item["code"] for item in warnings] == ["embedding_normalised"]
 
 
 @pytest.mark.parametrize("embedding", [[], [0] * DIMENSION, [1] * (DIMENSION - 1), ["x"] * DIMENSION])

@@ -140,6 +140,7 @@ def test_a_brought_embedding_is_taken_at_unit_length(gallery: Gallery, factor: f
     [values] = random_units(1, DIMENSION)
     embedding = gallery.take_embedding((values * factor).tolist(), "tiny-recogniser")
     np.testing.assert_allclose(embedding.values, values, atol=1e-6)
+    assert embedding.normalised is (factor != 1)
 
 
 def test_an_embedding_of_another_model_is_refused(gallery: Gallery) -> None:
