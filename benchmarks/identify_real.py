@@ -1,7 +1,7 @@
 """How well are people identified, on real photos?
 
-Of the people with two or more photos one photo each is enrolled and their others are probes that have a mate in
-the gallery; the photos of people with a single one are probes that have none.
+Of the people with two or more photos one photo each is enrolled, and their others are probes that have a mate
+in the gallery; the photos of people with a single one are probes that have none.
 
     python -m benchmarks.identify_real LFW_FOLDER [--data ~/.sameface]
 """
