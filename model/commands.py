@@ -3,8 +3,7 @@
 import asyncio
 import itertools
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -57,16 +56,12 @@ def save_picture(picture: Image.Image, path: Path) -> None:
         raise UnsupportedImage(f"{path} cannot be written: {error}.") from error
 
 
-@contextmanager
 def pipeline_for(
     data: Path, recognizer: Path | None, detector: Path | None, device: str
-) -> Iterator[Pipeline]:
+) -> closing[Pipeline]:
     """The pipeline of one command, closed when it ends."""
-    pipeline = open_pipeline(PipelineOptions.in_folder(DataFolder(data), recognizer, detector, device=device))
-    try:
-        yield pipeline
-    finally:
-        pipeline.close()
+    options = PipelineOptions.in_folder(DataFolder(data), recognizer, detector, device=device)
+    return closing(open_pipeline(options))
 
 
 @app.command()

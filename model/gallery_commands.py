@@ -3,8 +3,7 @@
 import asyncio
 import hashlib
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,14 +32,9 @@ PEOPLE_AT_ONCE = 1000
 InCollection = Annotated[str, typer.Option("--collection", help="The collection's name.")]
 
 
-@contextmanager
-def gallery_for(data: Path, pipeline: Pipeline) -> Iterator[Gallery]:
+def open_gallery(data: Path, pipeline: Pipeline) -> closing[Gallery]:
     """The gallery of one command, closed when it ends; a running server sees what is written at once."""
-    gallery = Gallery(DataFolder(data).gallery, pipeline.embedder.bundle)
-    try:
-        yield gallery
-    finally:
-        gallery.close()
+    return closing(Gallery(DataFolder(data).gallery, pipeline.embedder.bundle))
 
 
 @app.command()
@@ -59,7 +53,10 @@ def enroll(
     if not people:
         raise CannotServe(f"{folder} has no folders of photos in it.")
     report: dict[str, Any] = {"enrolled": 0, "already_there": 0, "rejected": []}
-    with pipeline_for(data, recognizer, detector, device) as pipeline, gallery_for(data, pipeline) as gallery:
+    with (
+        pipeline_for(data, recognizer, detector, device) as pipeline,
+        open_gallery(data, pipeline) as gallery,
+    ):
         chosen = open_collection(gallery, collection, store_crops=store_crops)
         registrar = Registrar(pipeline, gallery)
         for person in track(people, "enrolling", console=console, transient=True, disable=as_json):
@@ -133,7 +130,10 @@ def identify(
     if photo.is_dir():
         paths = sorted(path for path in photo.rglob("*") if PHOTO_NAMES.fullmatch(path.name))
     question = Question(threshold=threshold)
-    with pipeline_for(data, recognizer, detector, device) as pipeline, gallery_for(data, pipeline) as gallery:
+    with (
+        pipeline_for(data, recognizer, detector, device) as pipeline,
+        open_gallery(data, pipeline) as gallery,
+    ):
         chosen = gallery.get_collection(collection)
         shown = track(
             paths, "identifying", console=console, transient=True, disable=as_json or len(paths) == 1
@@ -181,14 +181,11 @@ def people(
     as_json: AsJson = False,
 ) -> None:
     """List the people of a collection."""
-    store = Store(DataFolder(data).gallery)
-    try:
+    with closing(Store(DataFolder(data).gallery)) as store:
         chosen, everybody, after = store.get_collection(collection), [], ""
         while page := store.list_people(chosen, PEOPLE_AT_ONCE, after):
             everybody += page
             after = page[-1].person_id
-    finally:
-        store.close()
     if as_json:
         print_json(everybody)
         return
@@ -206,11 +203,8 @@ def forget(
     as_json: AsJson = False,
 ) -> None:
     """Forget a person: gone from every answer once this returns."""
-    store = Store(DataFolder(data).gallery)
-    try:
+    with closing(Store(DataFolder(data).gallery)) as store:
         store.delete_person(store.get_collection(collection), person_id)
-    finally:
-        store.close()
     if as_json:
         print_json({"forgotten": person_id})
     else:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from model.bundle import Contract, load_bundle
+from model.bundle import load_bundle
 from tests.networks import DIMENSION
 from tests.pictures import photo_of
 
@@ -150,54 +150,33 @@ def test_a_broken_bundle_is_listed_with_its_fault(run, tmp_path) -> None:
     assert "JSON" in listed["fault"]
 
 
-def test_a_recogniser_of_ones_own_becomes_a_bundle_that_verifies(run, data, photos, tmp_path) -> None:
-    source = data / "models" / "recogniser"
+def write_contract(source: Path, folder: Path, **changes: object) -> tuple[object, ...]:
+    """The contract of a bundle with changes, and the words that make a bundle of it."""
     fields = json.loads((source / "bundle.json").read_text())
-    contract = {key: value for key, value in fields.items() if key not in ("file", "sha256")} | {
-        "name": "mine"
-    }
-    (tmp_path / "contract.json").write_text(json.dumps(contract))
-    pulled = run(
-        "pull",
-        "--from",
-        source / "tiny.onnx",
-        "--contract",
-        tmp_path / "contract.json",
-        SAMEFACE_DATA=str(tmp_path),
-    )
+    contract = {key: value for key, value in fields.items() if key not in ("file", "sha256")} | changes
+    (folder / "contract.json").write_text(json.dumps(contract))
+    return ("pull", "--from", source / "tiny.onnx", "--contract", folder / "contract.json")
+
+
+def test_a_recogniser_of_ones_own_becomes_a_bundle_that_verifies(run, data, photos, tmp_path) -> None:
+    words = write_contract(data / "models" / "recogniser", tmp_path, name="mine")
+    pulled = run(*words, SAMEFACE_DATA=str(tmp_path))
     assert pulled.returncode == 0, pulled.stderr
     bundle = load_bundle(tmp_path / "models" / "mine", "recogniser")
-    assert isinstance(bundle.contract, Contract)
     assert run("verify", photos["ada"], photos["ada again"], "--recognizer", bundle.folder).returncode == 0
 
 
 def test_a_recogniser_that_breaks_its_contract_leaves_nothing_behind(run, data, tmp_path) -> None:
-    source = data / "models" / "recogniser"
-    fields = json.loads((source / "bundle.json").read_text())
-    contract = {key: value for key, value in fields.items() if key not in ("file", "sha256")} | {
-        "dimension": 512
-    }
-    (tmp_path / "contract.json").write_text(json.dumps(contract))
-    pulled = run(
-        "pull",
-        "--from",
-        source / "tiny.onnx",
-        "--contract",
-        tmp_path / "contract.json",
-        SAMEFACE_DATA=str(tmp_path),
-    )
+    words = write_contract(data / "models" / "recogniser", tmp_path, dimension=512)
+    pulled = run(*words, SAMEFACE_DATA=str(tmp_path))
     assert (pulled.returncode, pulled.stderr.partition(":")[0]) == (2, "bundle_refused")
     assert not (tmp_path / "models").exists()
 
 
 @pytest.mark.parametrize("name", ["..", ".", "sface-2021dec"])
 def test_a_recogniser_may_not_take_a_name_that_is_no_name_or_taken(run, data, tmp_path, name: str) -> None:
-    source = data / "models" / "recogniser"
-    fields = json.loads((source / "bundle.json").read_text())
-    contract = {key: value for key, value in fields.items() if key not in ("file", "sha256")} | {"name": name}
-    (tmp_path / "contract.json").write_text(json.dumps(contract))
-    words = ("--from", source / "tiny.onnx", "--contract", tmp_path / "contract.json")
-    assert run("pull", *words, SAMEFACE_DATA=str(tmp_path)).returncode == 2
+    words = write_contract(data / "models" / "recogniser", tmp_path, name=name)
+    assert run(*words, SAMEFACE_DATA=str(tmp_path)).returncode == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["contract.json"]
 
 
