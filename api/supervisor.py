@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import threading
 from collections.abc import Callable
 from types import FrameType
 
@@ -25,6 +26,7 @@ class Supervisor:
         self.serve = serve
         self.places: dict[int, int] = {}  # process id: which of them it is
         self.stopping = False
+        self.lifeline, self.held = os.pipe()  # nothing is ever written: it ends when this process does
 
     def run(self) -> None:
         """Start them all and return when the last one is gone."""
@@ -53,6 +55,8 @@ class Supervisor:
             return
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, signal.SIG_DFL)
+        os.close(self.held)
+        threading.Thread(target=self.end_with_supervisor, daemon=True).start()
         code = 1
         try:
             self.serve(place)
@@ -62,6 +66,11 @@ class Supervisor:
             code = FAILED
         finally:
             os._exit(code)
+
+    def end_with_supervisor(self) -> None:
+        """In a server process: nobody may go on alone, whatever killed the others."""
+        os.read(self.lifeline, 1)
+        os.kill(os.getpid(), signal.SIGTERM)
 
     def stop(self, _: int = 0, __: FrameType | None = None) -> None:
         """Ask all of them to drain and end."""

@@ -83,6 +83,22 @@ def test_a_worker_that_dies_is_replaced_and_sigterm_ends_all(start, tmp_path: Pa
     assert not Path(f"/proc/{survivor}").exists()
 
 
+def test_workers_do_not_outlive_a_supervisor_that_was_killed(start, tmp_path: Path) -> None:
+    process = start(*TWO, SAMEFACE_DATA=str(tmp_path))
+    address_of(process)
+    workers = workers_of(process)
+    process.kill()
+    wait_for(lambda: not any(is_running(worker) for worker in workers))
+
+
+def is_running(process: int) -> bool:
+    """A zombie that nobody has waited for yet does not run."""
+    try:
+        return ") Z " not in Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return False
+
+
 def test_workers_that_cannot_serve_end_with_an_error(start, tmp_path: Path) -> None:
     process = start(*TWO, "--recognizer", str(tmp_path))
     output = process.stdout.read()
