@@ -15,7 +15,7 @@ from api.guard import RequestGuard, RequestId
 from api.settings import Settings
 from api.uploads import UploadBudget
 from model.errors import SamefaceError
-from model.gallery import Gallery
+from model.gallery import open_gallery
 from model.pipeline import open_pipeline
 
 log = logging.getLogger("sameface")
@@ -83,5 +83,6 @@ def open_parts(app: FastAPI) -> None:
     """Open the networks, and the gallery of the recogniser among them."""
     settings: Settings = app.state.settings
     pipeline = open_pipeline(settings.pipeline_options())
-    app.state.gallery = Gallery(settings.folder.gallery, pipeline.embedder.bundle)
+    gallery = app.state.gallery = open_gallery(settings.folder.gallery, pipeline)
+    gallery.load()
     app.state.pipeline = pipeline  # last: now the server is ready

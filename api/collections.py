@@ -69,4 +69,4 @@ async def get_collection(collection: Collection, gallery: Gallery) -> Collection
 )
 async def delete_collection(collection: Id, gallery: Gallery) -> None:
     """Forget a collection and everybody in it."""
-    await asyncio.to_thread(gallery.store.delete_collection, collection)
+    await asyncio.to_thread(gallery.delete_collection, collection)

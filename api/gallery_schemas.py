@@ -144,14 +144,13 @@ class CollectionResponse(Response):
 
     @classmethod
     def from_collection(cls, collection: Collection, gallery: Gallery) -> "CollectionResponse":
-        """A collection with what is in it now."""
-        people, faces = gallery.store.count(collection)
+        """A collection with what is in it."""
         return cls(
             name=collection.name,
-            people=people,
-            faces=faces,
+            people=collection.people,
+            faces=collection.faces,
             model=collection.bundle,
-            index="exact",
+            index=gallery.indexes.kind_of(collection),
             revision=collection.revision,
             store_crops=collection.store_crops,
             calibration=collection.calibration,

@@ -4,7 +4,6 @@ import dataclasses
 import hashlib
 import json
 import math
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import numpy as np
 
 from model.errors import BundleRefused
 from model.faces import Floats, Pixels, Point
+from model.files import hash_file, write_atomically
 
 MANIFEST = "bundle.json"
 KINDS = ("recogniser", "detector")
@@ -203,22 +203,3 @@ def save_bundle(contract: Contract, onnx_file: Path, folder: Path) -> Bundle:
     manifest = dataclasses.asdict(contract) | {"file": bundle.file, "sha256": bundle.sha256}
     write_atomically(folder / MANIFEST, json.dumps(manifest, indent=2).encode() + b"\n")
     return bundle
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """All of the file or none of it, also after a power cut."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def hash_file(path: Path) -> str:
-    """The sha256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -128,6 +128,7 @@ class Registrar:
         if threshold is None:
             return warnings
         known = self.gallery.store.embeddings_of(collection, application.person_id or "")
+        collection = self.gallery.get_collection(collection.name)  # as it is now
         probes = [Embedding(face.embedding, self.gallery.bundle.identity) for face in taken]
         for face, candidates in zip(taken, self.gallery.search(collection, probes, 2), strict=True):
             warnings += [

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 Pixels: TypeAlias = NDArray[np.uint8]  # (height, width, 3), RGB
 Floats: TypeAlias = NDArray[np.float32]
+Keys: TypeAlias = NDArray[np.int64]  # of faces or people in the store
 Point: TypeAlias = tuple[float, float]
 
 

@@ -1,6 +1,5 @@
 """Store and index as one thing: enrol, forget, search."""
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,10 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from model.bundle import Bundle
+from model.candidates import select_search_device
 from model.errors import CalibrationNotFound, InvalidEmbedding, ModelMismatch, PersonNotFound
 from model.faces import Embedding, Floats
-from model.index import FaceIndex
-from model.pipeline import EnrolledPerson
+from model.indexes import Indexes
+from model.pipeline import EnrolledPerson, Pipeline
 from model.records import Answered, Collection, NewPerson
 from model.store import Store
 
@@ -28,17 +28,30 @@ class Candidate:
     face_id: str
 
 
+def open_gallery(path: Path, pipeline: Pipeline) -> "Gallery":
+    """The gallery of a pipeline's recogniser, searched where the recogniser runs."""
+    embedder = pipeline.embedder
+    device = select_search_device(embedder.runtime.device, pipeline.options.device)
+    return Gallery(path, embedder.bundle, device)
+
+
 class Gallery:
     """The people of all collections, as one recogniser sees them."""
 
-    def __init__(self, path: Path, bundle: Bundle) -> None:
+    def __init__(self, path: Path, bundle: Bundle, device: str = "cpu") -> None:
         self.store = Store(path)
         self.bundle = bundle
-        self._indexes: dict[int, FaceIndex] = {}
-        self._lock = threading.Lock()
+        self.indexes = Indexes(self.store, path.with_name("indexes"), device)
+
+    def load(self) -> None:
+        """Read the indexes of all collections, so that no first search pays for it."""
+        for collection in self.store.list_collections():
+            if collection.identity == self.bundle.identity:
+                self.indexes.follow(collection)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Save the indexes and let go of the file."""
+        self.indexes.close()
         self.store.close()
 
     def create_collection(
@@ -68,6 +81,11 @@ class Gallery:
             )
         return collection
 
+    def delete_collection(self, name: str) -> None:
+        """Forget a collection and everybody in it."""
+        self.store.delete_collection(name)
+        self.indexes.forget_deleted()
+
     def enrol(
         self, collection: Collection, newcomers: Sequence[NewPerson], answered: Answered | None = None
     ) -> Answered | None:
@@ -80,10 +98,13 @@ class Gallery:
     def search(
         self, collection: Collection, probes: Sequence[Embedding], limit: int, fusion: str = "max"
     ) -> list[list[Candidate]]:
-        """For each probe the most similar people, by their best face or their mean, best first."""
+        """For each probe the most similar people, by their best face or their mean, best first.
+
+        Everybody is found who was enrolled when the collection was read, and nobody who is deleted.
+        """
         if not probes:
             return []
-        index = self.follow(collection)
+        index = self.indexes.follow(collection)
         search = {"max": index.search, "mean": index.search_means}[fusion]
         found = search(np.stack([probe.values for probe in probes]), limit)
         named = self.store.name_faces([hit.face for hits in found for hit in hits])
@@ -106,14 +127,6 @@ class Gallery:
         return EnrolledPerson(
             person_id, {face_id: Embedding(values, identity) for face_id, values in found.items()}
         )
-
-    def follow(self, collection: Collection) -> FaceIndex:
-        """The collection's index, caught up with every change that was acknowledged before this call."""
-        with self._lock:
-            index = self._indexes.setdefault(collection.key, FaceIndex(collection.dimension))
-        if self.store.revision(collection.key) != index.sequence:
-            index.follow(self.store.changes_since(collection.key, index.sequence))
-        return index
 
     def take_embedding(self, values: Sequence[float] | Floats, made_by: str | None) -> Embedding:
         """An embedding that a client brought, at unit length, if this recogniser made it."""

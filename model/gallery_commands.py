@@ -15,7 +15,7 @@ from model.commands import AsJson, Data, Detector, Device, Recognizer, pipeline_
 from model.enrolment import Application, Registrar
 from model.errors import CannotServe, CollectionNotFound, SamefaceError
 from model.folders import DEFAULT_DATA, DataFolder
-from model.gallery import Gallery
+from model.gallery import Gallery, open_gallery
 from model.identify import Question, identify_photo
 from model.pipeline import Pipeline
 from model.records import Collection
@@ -32,9 +32,9 @@ PEOPLE_AT_ONCE = 1000
 InCollection = Annotated[str, typer.Option("--collection", help="The collection's name.")]
 
 
-def open_gallery(data: Path, pipeline: Pipeline) -> closing[Gallery]:
+def gallery_in(data: Path, pipeline: Pipeline) -> closing[Gallery]:
     """The gallery of one command, closed when it ends; a running server sees what is written at once."""
-    return closing(Gallery(DataFolder(data).gallery, pipeline.embedder.bundle))
+    return closing(open_gallery(DataFolder(data).gallery, pipeline))
 
 
 @app.command()
@@ -55,7 +55,7 @@ def enroll(
     report: dict[str, Any] = {"enrolled": 0, "already_there": 0, "rejected": []}
     with (
         pipeline_for(data, recognizer, detector, device) as pipeline,
-        open_gallery(data, pipeline) as gallery,
+        gallery_in(data, pipeline) as gallery,
     ):
         chosen = open_collection(gallery, collection, store_crops=store_crops)
         registrar = Registrar(pipeline, gallery)
@@ -132,7 +132,7 @@ def identify(
     question = Question(threshold=threshold)
     with (
         pipeline_for(data, recognizer, detector, device) as pipeline,
-        open_gallery(data, pipeline) as gallery,
+        gallery_in(data, pipeline) as gallery,
     ):
         chosen = gallery.get_collection(collection)
         shown = track(

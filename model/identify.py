@@ -86,11 +86,10 @@ def identify(
         )
         for probe, candidates in zip(probes, found, strict=True)
     ]
-    gallery_size, gallery_faces = gallery.store.count(collection)
     return Identification(
         collection=collection.name,
-        gallery_size=gallery_size,
-        gallery_faces=gallery_faces,
+        gallery_size=collection.people,
+        gallery_faces=collection.faces,
         threshold=rule.value,
         target_fpir=None,
         extrapolated=rule.extrapolated,

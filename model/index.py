@@ -1,21 +1,26 @@
 """FAISS as a cache of a collection's embeddings that follows its change sequence."""
 
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import faiss
 import numpy as np
 from numpy.typing import NDArray
 
+from model.candidates import OUTGROWN, Faiss, build_candidates, choose_kind
+from model.columns import Columns
 from model.faces import Floats
-from model.records import Change
+from model.locks import SharedLock
+from model.means import Means
+from model.records import Changes
 
-ROWS_AT_ONCE = 10_000
-COMPACT_SHARE = 0.1  # of the rows may be dead before they are cleared away
-COMPACT_ROWS = 1_000
 BLAS_THRESHOLD = 2048  # probes x dimension from which FAISS multiplies matrices: far below its own default
+DEAD_SHARE = 0.1  # of the rows may be dead before they are cleared away
+DEAD_ROWS = 1_000
+FEWEST_CANDIDATES = 64
+MOST_CANDIDATES = 1_024  # a probe that needs more is compared with every row
+CANDIDATES_PER_ROW = 4  # of those asked for, so that what half precision confuses is among them
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,141 +33,136 @@ class Hit:
 
 
 class FaceIndex:
-    """Exact search over the embeddings of one collection, up to the change it has followed to.
+    """Search over the embeddings of one collection, up to the change it has followed to.
 
-    Row i of FAISS is face `faces[i]` of person `people[i]`. A deleted row is zeroed at once, so that nothing
-    of it stays in memory, and cleared away with others later.
+    Whatever finds the candidates, their similarities are those of the full embeddings, in `columns`.
     """
 
-    def __init__(self, dimension: int) -> None:
+    def __init__(self, dimension: int, device: str = "cpu", *, sequence: int = 0) -> None:
         faiss.cvar.distance_compute_blas_threshold = BLAS_THRESHOLD
-        self.dimension = dimension
-        self.sequence = 0
-        self._flat = faiss.IndexFlatIP(dimension)
-        self._faces = np.empty(0, np.int64)  # ascending, because keys only grow
-        self._people = np.empty(0, np.int64)
-        self._alive = np.empty(0, bool)
-        self._lock = SharedLock()
+        self.device = device
+        self.sequence = sequence
+        self.kind = "exact"
+        self.columns = Columns(dimension)
+        self.candidates: Faiss = None
+        self.lock = SharedLock()
+        self._made_for = 0  # rows, when the candidates' index was built
+        self._means: Means | None = None
+        self._following = threading.Lock()
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
         """Faces that can be found."""
-        return int(self._alive.sum())
+        return int(self.columns.alive.sum())
 
-    def follow(self, changes: Iterable[Change]) -> None:
-        """Apply the changes after `sequence`, in order."""
-        added: list[Change] = []
-        removed: list[int] = []
-        last = self.sequence
-        for change in changes:
-            last = change.sequence
-            if change.embedding is not None and change.face is not None:
-                added.append(change)
-            elif change.kind == "delete" and change.face is not None:
-                removed.append(change.face)
-        with self._lock.alone():
-            if last <= self.sequence:
+    def adopt(self, columns: Columns, kind: str, candidates: Faiss, sequence: int) -> None:
+        """Start from rows that were read from elsewhere."""
+        self.columns, self.kind, self.candidates = columns, kind, candidates
+        self.sequence, self._made_for = sequence, len(columns)
+
+    def follow(self, revision: int, changes_since: Callable[[int], Iterable[Changes]]) -> None:
+        """Apply the changes up to a revision at least, one thread at a time."""
+        with self._following:
+            if self.sequence >= revision:
                 return
-            self._add([change for change in added if change.sequence > self.sequence])
-            self._remove(np.array(removed, np.int64))
-            self.sequence = last
+            for changes in changes_since(self.sequence):
+                with self.lock.alone():
+                    self._apply(changes)
 
     def search(self, probes: Floats, limit: int) -> list[list[Hit]]:
         """For each probe (row) the best `limit` people, each by its best face."""
-        with self._lock.shared():
+        with self.lock.shared():
             results: list[list[Hit]] = [[] for _ in probes]
             missing = list(range(len(probes)))
-            fetch = min(self._flat.ntotal, limit * 2)
-            while missing and fetch:
-                similarities, rows = self._flat.search(np.ascontiguousarray(probes[missing]), fetch)
-                for place, row, similarity in zip(missing, rows, similarities, strict=True):
-                    results[place] = self._best_of_each(row, similarity, limit)
+            count = min(len(self.columns), limit * 2)
+            while missing and count:
+                rows, similarities = self._find_nearest(np.ascontiguousarray(probes[missing]), count)
+                for place, near, similar in zip(missing, rows, similarities, strict=True):
+                    results[place] = self._best_of_each(near, similar, limit)
                 missing = [place for place in missing if len(results[place]) < limit]
-                fetch = 0 if fetch == self._flat.ntotal else min(self._flat.ntotal, fetch * 4)
+                count = 0 if count == len(self.columns) else min(len(self.columns), count * 4)
             return results
 
     def search_means(self, probes: Floats, limit: int) -> list[list[Hit]]:
         """For each probe the best `limit` people by the cosine to their unit mean embedding."""
-        with self._lock.shared():
-            alive = np.flatnonzero(self._alive)
-            people, first, of_person = np.unique(self._people[alive], return_index=True, return_inverse=True)
-            means = np.zeros((len(people), self.dimension), np.float32)
-            np.add.at(means, of_person, self._embeddings()[alive])
-            means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
-            faces = self._faces[alive[first]]
-            results = []
-            for similarities in probes @ means.T:
-                best = np.argsort(-similarities, kind="stable")[:limit]
-                found = zip(
-                    people[best].tolist(), faces[best].tolist(), similarities[best].tolist(), strict=True
-                )
-                results.append([Hit(*hit) for hit in found])
-            return results
+        with self.lock.shared():
+            means = self._get_means()
+            found: list[list[Hit]] = []
+            count = min(len(means.people), limit + int((means.faces < 0).sum()))
+            if not count:
+                return [[] for _ in probes]
+            similarities, rows = faiss.knn(probes, means.embeddings, count, faiss.METRIC_INNER_PRODUCT)
+            for near, similar in zip(rows, similarities, strict=True):
+                known = means.faces[near] >= 0
+                people, faces = means.people[near[known]].tolist(), means.faces[near[known]].tolist()
+                hits = zip(people, faces, similar[known].tolist(), strict=True)
+                found.append([Hit(*hit) for hit in hits][:limit])
+            return found
+
+    @property
+    def needs_rebuilding(self) -> bool:
+        """Whether many rows are dead, or there are too many for how they are searched."""
+        rows = len(self.columns)
+        dead = rows - self.size
+        wanted = choose_kind(rows - dead, self.device, self.kind)
+        outgrown = self.candidates is not None and rows > OUTGROWN * max(self._made_for, DEAD_ROWS)
+        return dead > max(DEAD_ROWS, DEAD_SHARE * rows) or wanted != self.kind or outgrown
+
+    def rebuild(self) -> None:
+        """Copy the living rows and build what searches them, while searches and changes go on."""
+        with self.lock.shared():
+            old = self.columns
+            seen, kept = len(old), np.flatnonzero(old.alive)
+        new = Columns(old.dimension, room=len(kept))
+        for some in new.blocks(0, len(kept)):
+            with self.lock.shared():
+                new.append(old.block(kept[some]))
+        kind = choose_kind(len(new), self.device, self.kind)
+        candidates = build_candidates(kind, new)
+        with self.lock.alone():
+            new.bury(old.faces[kept[~old.alive[kept]]])
+            since = np.flatnonzero(old.alive[seen:]) + seen
+            new.append(old.block(since))
+            if candidates is not None and len(since):
+                candidates.add(old.embeddings[since])
+            self.adopt(new, kind, candidates, self.sequence)
+
+    def _apply(self, changes: Changes) -> None:
+        """The next piece of the change sequence; nobody searches meanwhile."""
+        came = changes.came
+        self.columns.append(came)
+        if self.candidates is not None and len(came.faces):
+            self.candidates.add(came.embeddings)
+        bereft = self.columns.bury(changes.gone)
+        if self._means:
+            self._means.renew(np.union1d(came.people, bereft), self.columns)
+        self.sequence = changes.sequence
+
+    def _find_nearest(self, probes: Floats, count: int) -> tuple[NDArray[np.int64], Floats]:
+        """The rows nearest to each probe and their similarities, nearest first; a row of -1 is none."""
+        embeddings = self.columns.embeddings
+        if self.candidates is None or count * CANDIDATES_PER_ROW > MOST_CANDIDATES:
+            similarities, rows = faiss.knn(probes, embeddings, count, faiss.METRIC_INNER_PRODUCT)
+            return rows, similarities
+        _, rows = self.candidates.search(probes, max(FEWEST_CANDIDATES, count * CANDIDATES_PER_ROW))
+        exact = np.matmul(embeddings[rows], probes[:, :, None])[:, :, 0]  # (probes, candidates)
+        exact[rows < 0] = -np.inf
+        order = np.argsort(-exact, axis=1, kind="stable")
+        return np.take_along_axis(rows, order, 1), np.take_along_axis(exact, order, 1)
 
     def _best_of_each(self, rows: NDArray[np.int64], similarities: Floats, limit: int) -> list[Hit]:
         """Rows in falling similarity to one hit per person."""
-        valid = rows >= 0
-        rows, similarities = rows[valid], similarities[valid]
-        alive = self._alive[rows]
-        rows, similarities = rows[alive], similarities[alive]
-        _, first = np.unique(self._people[rows], return_index=True)
-        best = np.sort(first)[:limit]
-        people, faces = self._people[rows[best]].tolist(), self._faces[rows[best]].tolist()
-        return [Hit(*hit) for hit in zip(people, faces, similarities[best].tolist(), strict=True)]
+        best: dict[int, Hit] = {}
+        people, alive = self.columns.people[rows].tolist(), (self.columns.alive[rows] & (rows >= 0)).tolist()
+        for place, person in enumerate(people):
+            if alive[place] and person not in best:
+                face = int(self.columns.faces[rows[place]])
+                best[person] = Hit(person, face, float(similarities[place]))
+                if len(best) == limit:
+                    break
+        return list(best.values())
 
-    def _add(self, changes: list[Change]) -> None:
-        if not changes:
-            return
-        embeddings = np.stack([change.embedding for change in changes if change.embedding is not None])
-        self._flat.add(np.ascontiguousarray(embeddings, np.float32))
-        faces = np.array([change.face for change in changes], np.int64)
-        people = np.array([change.person for change in changes], np.int64)
-        self._faces = np.concatenate([self._faces, faces])
-        self._people = np.concatenate([self._people, people])
-        self._alive = np.concatenate([self._alive, np.ones(len(changes), bool)])
-
-    def _remove(self, gone: NDArray[np.int64]) -> None:
-        rows = np.flatnonzero(np.isin(self._faces, gone, assume_unique=True))
-        self._alive[rows] = False
-        self._embeddings()[rows] = 0
-        dead = len(self._alive) - len(self)
-        if dead > max(COMPACT_ROWS, COMPACT_SHARE * len(self._alive)):
-            self._compact()
-
-    def _compact(self) -> None:
-        kept = self._embeddings()[self._alive]
-        self._flat = faiss.IndexFlatIP(self.dimension)
-        self._flat.add(kept)
-        self._faces, self._people = self._faces[self._alive], self._people[self._alive]
-        self._alive = np.ones(len(self._faces), bool)
-
-    def _embeddings(self) -> Floats:
-        """FAISS's own memory, to read and to zero."""
-        values: Floats = faiss.rev_swig_ptr(self._flat.get_xb(), self._flat.ntotal * self.dimension)
-        return values.reshape(-1, self.dimension)
-
-
-class SharedLock:
-    """Many may read at the same time, or one may write."""
-
-    def __init__(self) -> None:
-        self._condition = threading.Condition()
-        self._readers = 0
-
-    @contextmanager
-    def shared(self) -> Iterator[None]:
-        """Together with other readers."""
-        with self._condition:
-            self._readers += 1
-        try:
-            yield
-        finally:
-            with self._condition:
-                self._readers -= 1
-                self._condition.notify_all()
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """With nobody else, and nobody comes in meanwhile."""
-        with self._condition:
-            self._condition.wait_for(lambda: self._readers == 0)
-            yield
+    def _get_means(self) -> Means:
+        if self._means is None:
+            self._means = Means(self.columns)
+        return self._means

@@ -6,8 +6,9 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from model.bundle import Bundle, hash_file, load_bundle, save_bundle, write_atomically
+from model.bundle import Bundle, load_bundle, save_bundle
 from model.errors import BundleRefused, PullFailed
+from model.files import hash_file, write_atomically
 from model.package_index import PackageIndex, Progress
 from model.published import MODELS, PORTRAITS, Address, PackageMember, PublishedFile
 

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from model.faces import Floats
+import numpy as np
+
+from model.faces import Floats, Keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +81,25 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Change:
-    """One number of a change sequence; with an embedding where a face came that is still there."""
+class FaceBlock:
+    """Some faces, column by column, in the order of their keys."""
+
+    faces: Keys
+    people: Keys
+    embeddings: Floats  # (faces, dimension)
+
+    def __eq__(self, other: object) -> bool:
+        """The same faces of the same people, to the last bit."""
+        return isinstance(other, FaceBlock) and all(
+            np.array_equal(getattr(self, column), getattr(other, column))
+            for column in ("faces", "people", "embeddings")
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """A piece of a change sequence up to a number: faces that came and are still there, and faces gone."""
 
     sequence: int
-    kind: str
-    person: int
-    face: int | None
-    embedding: Floats | None
+    came: FaceBlock
+    gone: Keys

@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+import numpy as np
+from sqlalchemy import ColumnElement, Connection, Select, delete, insert, select, update
 
 from model.errors import CollectionNotFound, PersonNotFound
-from model.records import Answered, Collection, NewPerson, Person, StoredFace
+from model.records import Answered, Collection, FaceBlock, NewPerson, Person, StoredFace
 from model.schema import answers, changes, collections, faces, people
 
 ANSWER_SECONDS = 24 * 3600
@@ -145,3 +147,22 @@ def read_people(connection: Connection, which: ColumnElement[bool], limit: int) 
     return [
         Person(row.key, row.person_id, row.name, row.metadata, row.created_at, owned[row.key]) for row in rows
     ]
+
+
+def faces_of(collection: Collection) -> Select[tuple[int, int, bytes]]:
+    """Key, person and embedding of a collection's faces, in the order of their keys."""
+    return (
+        select(faces.c.key, faces.c.person, faces.c.embedding)
+        .where(faces.c.collection == collection.key)
+        .order_by(faces.c.key)
+    )
+
+
+def to_block(rows: Sequence[Any], dimension: int) -> FaceBlock:
+    """Rows of face, person and stored embedding, column by column."""
+    stored = b"".join(row[2] for row in rows)
+    return FaceBlock(
+        np.array([row[0] for row in rows], np.int64),
+        np.array([row[1] for row in rows], np.int64),
+        np.frombuffer(stored, "<f4").reshape(-1, dimension),
+    )

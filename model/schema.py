@@ -1,5 +1,6 @@
 """The tables of the gallery, their version, and the steps from each version to the next."""
 
+import secrets
 from collections.abc import Callable
 
 from sqlalchemy import (
@@ -99,20 +100,29 @@ answers = Table(
     Column("request", String, nullable=False),  # the sha256 of what was asked
     Column("answer", JSON, nullable=False),
     Column("created_at", Float, nullable=False),
+    Index("answers_by_age", "created_at"),
 )
 
+
+def name_the_store(connection: Connection) -> None:
+    """Version 2: a name by which snapshots know whose they are, and retries that expire without a search."""
+    connection.execute(about.insert().values(key="store", value=secrets.token_hex(16)))
+    for index in answers.indexes:
+        index.create(connection, checkfirst=True)
+
+
 # The step at index n takes a database from version n + 1 to n + 2.
-MIGRATIONS: list[Callable[[Connection], None]] = []
+MIGRATIONS: list[Callable[[Connection], None]] = [name_the_store]
 VERSION = 1 + len(MIGRATIONS)
 
 
-def migrate(connection: Connection) -> None:
-    """Bring a database, new or old, to this version; one from the future is refused."""
+def migrate(connection: Connection) -> str:
+    """Bring a database, new or old, to this version, and say its name; one from the future is refused."""
     if not inspect(connection).has_table("about"):
         metadata.create_all(connection)
+        name_the_store(connection)
         connection.execute(about.insert().values(key="version", value=str(VERSION)))
-        return
-    found = int(connection.execute(select(about.c.value).where(about.c.key == "version")).scalar_one())
+    found = int(read_about(connection, "version"))
     if found > VERSION:
         raise StoreRefused(
             f"The gallery is of version {found}, this sameface knows {VERSION}: install a newer one."
@@ -120,3 +130,9 @@ def migrate(connection: Connection) -> None:
     for step in MIGRATIONS[found - 1 :]:
         step(connection)
     connection.execute(about.update().where(about.c.key == "version").values(value=str(VERSION)))
+    return read_about(connection, "store")
+
+
+def read_about(connection: Connection, key: str) -> str:
+    """What the database says of itself."""
+    return str(connection.execute(select(about.c.value).where(about.c.key == key)).scalar_one())

@@ -14,9 +14,10 @@ import onnx
 import onnxruntime
 
 from model import graph
-from model.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle, hash_file, write_atomically
+from model.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
 from model.errors import BundleRefused, DeviceUnavailable
 from model.faces import Floats
+from model.files import hash_file, write_atomically
 
 log = logging.getLogger("sameface.session")
 

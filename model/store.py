@@ -15,12 +15,13 @@ from sqlalchemy import (
 
 from model.database import Database
 from model.errors import AlreadyExists, CollectionNotFound, FaceNotFound, PersonNotFound
-from model.faces import Floats
-from model.records import Answered, Change, Collection, NewPerson, Person
+from model.faces import Floats, Keys
+from model.records import Answered, Changes, Collection, FaceBlock, NewPerson, Person
 from model.rows import (
     add_faces,
     add_person,
     count_up,
+    faces_of,
     find_answer,
     find_people,
     find_person,
@@ -28,6 +29,7 @@ from model.rows import (
     record_changes,
     refuse_gone,
     remember,
+    to_block,
 )
 from model.schema import changes, collections, faces, migrate, people
 
@@ -40,7 +42,7 @@ class Store:
     def __init__(self, path: Path) -> None:
         self._database = Database(path)
         with self._database.writing() as connection:
-            migrate(connection)
+            self.id = migrate(connection)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -91,7 +93,7 @@ class Store:
             raise CollectionNotFound(f"There is no collection {name!r}.")
         return Collection(**row._mapping)
 
-    def list_collections(self, limit: int, after: str = "") -> list[Collection]:
+    def list_collections(self, limit: int | None = None, after: str = "") -> list[Collection]:
         """Collections by name, from the first after a name."""
         wanted = (
             select(collections).where(collections.c.name > after).order_by(collections.c.name).limit(limit)
@@ -99,18 +101,16 @@ class Store:
         with self._database.reading() as connection:
             return [Collection(**row._mapping) for row in connection.execute(wanted)]
 
+    def collection_keys(self) -> set[int]:
+        """The keys of all collections."""
+        with self._database.reading() as connection:
+            return set(connection.execute(select(collections.c.key)).scalars())
+
     def delete_collection(self, name: str) -> None:
         """Forget a collection and everybody in it."""
         with self._database.writing() as connection:
             if not connection.execute(delete(collections).where(collections.c.name == name)).rowcount:
                 raise CollectionNotFound(f"There is no collection {name!r}.")
-
-    def count(self, collection: Collection) -> tuple[int, int]:
-        """People and faces, now."""
-        wanted = select(collections.c.people, collections.c.faces).where(collections.c.key == collection.key)
-        with self._database.reading() as connection:
-            row = connection.execute(wanted).one_or_none()
-        return (row.people, row.faces) if row else (0, 0)
 
     # People.
 
@@ -192,26 +192,34 @@ class Store:
 
     # The change sequence.
 
-    def revision(self, key: int) -> int | None:
-        """The last number of a collection's change sequence, None if it is gone."""
-        with self._database.reading() as connection:
-            return connection.execute(
-                select(collections.c.revision).where(collections.c.key == key)
-            ).scalar_one_or_none()
-
-    def changes_since(self, key: int, sequence: int) -> Iterator[Change]:
-        """The changes after a number, in order."""
+    def changes_since(self, collection: Collection, sequence: int) -> Iterator[Changes]:
+        """The changes after a number, in order and in pieces."""
         wanted = (
             select(changes.c.sequence, changes.c.kind, changes.c.person, changes.c.face, faces.c.embedding)
             .join(faces, (changes.c.kind == "enrol") & (faces.c.key == changes.c.face), isouter=True)
-            .where((changes.c.collection == key) & (changes.c.sequence > sequence))
+            .where((changes.c.collection == collection.key) & (changes.c.sequence > sequence))
             .order_by(changes.c.sequence)
             .execution_options(yield_per=ROWS_AT_ONCE)
         )
         with self._database.reading() as connection:
-            for row in connection.execute(wanted):
-                embedding = None if row.embedding is None else np.frombuffer(row.embedding, "<f4")
-                yield Change(row.sequence, row.kind, row.person, row.face, embedding)
+            for rows in connection.execute(wanted).partitions():
+                came = [(face, person, values) for _, _, person, face, values in rows if values is not None]
+                gone = [face for _, kind, _, face, _ in rows if kind == "delete" and face is not None]
+                block = to_block(came, collection.dimension)
+                yield Changes(rows[-1].sequence, block, np.array(gone, np.int64))
+
+    def read_faces(self, collection: Collection) -> Iterator[FaceBlock]:
+        """All faces in the order of their keys, in pieces."""
+        wanted = faces_of(collection).execution_options(yield_per=ROWS_AT_ONCE)
+        with self._database.reading() as connection:
+            for rows in connection.execute(wanted).partitions():
+                yield to_block(rows, collection.dimension)
+
+    def find_faces(self, collection: Collection, keys: Keys) -> FaceBlock:
+        """Those of some faces that are there, in the order of their keys."""
+        wanted = faces_of(collection).where(faces.c.key.in_(keys.tolist()))
+        with self._database.reading() as connection:
+            return to_block(connection.execute(wanted).all(), collection.dimension)
 
     def name_faces(self, keys: Sequence[int]) -> dict[int, tuple[str, str | None, str]]:
         """Person, name and face id of faces by their keys; those deleted meanwhile are left out."""

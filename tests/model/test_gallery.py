@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model import index as index_module
 from model.bundle import Bundle, load_bundle
 from model.errors import InvalidEmbedding, ModelMismatch
 from model.gallery import Gallery
@@ -34,13 +33,15 @@ def staff(gallery: Gallery) -> Collection:
 
 
 def find(gallery: Gallery, collection: Collection, *probes: np.ndarray, limit: int = 5) -> list[list[str]]:
-    found = gallery.search(collection, [probe(values, gallery.bundle.identity) for values in probes], limit)
+    now = gallery.get_collection(collection.name)
+    found = gallery.search(now, [probe(values, gallery.bundle.identity) for values in probes], limit)
     return [[candidate.person_id for candidate in candidates] for candidates in found]
 
 
 def test_people_are_ranked_by_their_best_face_and_named_once(gallery: Gallery, staff: Collection) -> None:
     ada, bob = random_units(3, DIMENSION, 1), random_units(3, DIMENSION, 2)
     gallery.enrol(staff, [newcomer("ada", ada, name="Ada"), newcomer("bob", bob)])
+    staff = gallery.get_collection("staff")
     [candidates] = gallery.search(staff, [probe(bob[2], gallery.bundle.identity)], 5)
     assert (candidates[0].person_id, candidates[0].face_id) == ("bob", "bob-2")
     assert candidates[0].similarity == pytest.approx(1, abs=1e-5)
@@ -64,27 +65,6 @@ def test_a_forgotten_person_is_gone_from_the_next_search(gallery: Gallery, staff
     assert find(gallery, staff, ada)[0][0] == "ada"
     gallery.store.delete_person(staff, "ada")
     assert find(gallery, staff, ada) == [["bob"]]
-
-
-def test_deleted_rows_are_zeroed_at_once_and_cleared_away_later(
-    gallery: Gallery, staff: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(index_module, "COMPACT_ROWS", 5)
-    embeddings = random_units(20, DIMENSION)
-    gallery.enrol(staff, [newcomer(f"p{number:02}", row[None]) for number, row in enumerate(embeddings)])
-    index = gallery.follow(staff)
-    for number in range(10):
-        gallery.store.delete_person(staff, f"p{number:02}")
-        index = gallery.follow(staff)
-        assert len(index) == 19 - number
-        dead = index._embeddings()[~index._alive]
-        assert not dead.any()
-    assert index._flat.ntotal < 20
-    assert find(gallery, staff, embeddings[15])[0][0] == "p15"
-    assert find(gallery, staff, *embeddings[:10], limit=100) == [
-        sorted((f"p{n:02}" for n in range(10, 20)), key=lambda name: -embeddings[int(name[1:])] @ row)
-        for row in embeddings[:10]
-    ]
 
 
 def test_what_one_process_writes_the_next_search_of_another_finds(

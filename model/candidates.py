@@ -1,0 +1,74 @@
+"""FAISS indexes that find the candidates of a probe fast; which of them are the nearest is measured exactly.
+
+Up to `EXACT_ROWS` every row is compared and no such index is needed. Beyond, on a CPU, the rows are sorted
+into cells around trained centres and a probe looks at the nearest cells only (IVF), on half-precision
+copies; on a GPU every row is compared, in half precision too.
+docs/decisions/how-a-gallery-is-searched.md has the figures.
+"""
+
+import logging
+import math
+from typing import Any, TypeAlias
+
+import faiss
+
+from model.columns import Columns
+from model.errors import DeviceUnavailable
+
+log = logging.getLogger("sameface.index")
+
+Faiss: TypeAlias = Any
+
+EXACT_ROWS = 50_000  # up to here comparing every row costs a few milliseconds at most
+SEARCHED_SHARE = 0.08  # of the cells a probe looks at
+CELL_SAMPLES = 40  # rows that train a centre
+TRAINING_ROUNDS = 8
+OUTGROWN = 4  # times as many rows as a search structure was made for call for a new one
+
+
+def select_search_device(device: str, requested: str) -> str:
+    """`gpu` if the networks run on one and FAISS can use it too; a required one that it cannot is refused."""
+    if device == "cpu":
+        return "cpu"
+    if hasattr(faiss, "index_cpu_to_gpu") and faiss.get_num_gpus():
+        return "gpu"
+    if requested == "gpu":
+        raise DeviceUnavailable("The device must be a GPU, but this FAISS sees none (install sameface[gpu]).")
+    log.warning("galleries are searched on the CPU: this FAISS sees no GPU")
+    return "cpu"
+
+
+def choose_kind(rows: int, device: str, now: str = "exact") -> str:
+    """How so many rows are searched; a gallery that shrinks a little stays as it is now."""
+    if device == "gpu":
+        return "exact on gpu"
+    return "exact" if rows <= (EXACT_ROWS if now == "exact" else EXACT_ROWS // 2) else "ivf"
+
+
+def build_candidates(kind: str, columns: Columns) -> Faiss:
+    """An index of the rows, numbered as they are; None where every row is compared anyway."""
+    if kind == "exact":
+        return None
+    index = {"ivf": train_cells, "exact on gpu": open_on_gpu}[kind](columns)
+    for rows in columns.blocks(0, len(columns)):
+        index.add(columns.embeddings[rows])
+    return index
+
+
+def train_cells(columns: Columns) -> Faiss:
+    """An empty IVF index with its centres trained."""
+    cells = 2 ** round(math.log2(2 * math.sqrt(len(columns))))
+    index: Faiss = faiss.index_factory(columns.dimension, f"IVF{cells},SQfp16", faiss.METRIC_INNER_PRODUCT)
+    index.cp.niter = TRAINING_ROUNDS
+    index.cp.min_points_per_centroid = 1  # a small gallery is searched well enough without FAISS's warning
+    index.nprobe = max(1, math.ceil(cells * SEARCHED_SHARE))
+    index.train(columns.embeddings[:: max(1, len(columns) // (cells * CELL_SAMPLES))])
+    return index
+
+
+def open_on_gpu(columns: Columns) -> Faiss:
+    """An empty flat index in the GPU's memory."""
+    options = faiss.GpuClonerOptions()
+    options.useFloat16 = True
+    flat = faiss.IndexFlatIP(columns.dimension)
+    return faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, flat, options)

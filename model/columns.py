@@ -1,0 +1,100 @@
+"""The faces of a collection in memory, one row each, column by column."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from model.faces import Floats, Keys
+from model.records import FaceBlock
+
+GROWTH = 1.125  # room is made for an eighth more than there is: rarely enough, and little is wasted
+ROWS_AT_ONCE = 50_000
+
+
+class Columns:
+    """Rows are only ever appended; one that dies is zeroed at once, and stays until the rows are copied.
+
+    Nothing here locks: the index does, because growing may move the memory.
+    """
+
+    def __init__(self, dimension: int, room: int = 0) -> None:
+        self.dimension = dimension
+        self._rows = 0
+        self._faces = np.empty(room, np.int64)
+        self._people = np.empty(room, np.int64)
+        self._alive = np.empty(room, bool)
+        self._embeddings = np.empty((room, dimension), np.float32)
+
+    @classmethod
+    def of(cls, block: FaceBlock, alive: NDArray[np.bool_]) -> "Columns":
+        """Rows that are kept where they are, without a copy."""
+        columns = cls(block.embeddings.shape[1])
+        columns._rows = len(block.faces)
+        columns._faces, columns._people, columns._alive = block.faces, block.people, alive
+        columns._embeddings = block.embeddings
+        return columns
+
+    def __len__(self) -> int:
+        """All rows, the dead ones too."""
+        return self._rows
+
+    @property
+    def faces(self) -> Keys:
+        """The key of each row's face; ascending, because keys only grow."""
+        return self._faces[: self._rows]
+
+    @property
+    def people(self) -> Keys:
+        """The key of each row's person."""
+        return self._people[: self._rows]
+
+    @property
+    def alive(self) -> NDArray[np.bool_]:
+        """Whether each row can be found."""
+        return self._alive[: self._rows]
+
+    @property
+    def embeddings(self) -> Floats:
+        """Each row's embedding, zero if it is dead."""
+        return self._embeddings[: self._rows]
+
+    def append(self, block: FaceBlock) -> None:
+        """Add living rows at the end."""
+        rows = slice(self._rows, self._rows + len(block.faces))
+        if rows.stop > len(self._faces):
+            self._grow(max(rows.stop, int(rows.stop * GROWTH)))
+        self._faces[rows] = block.faces
+        self._people[rows] = block.people
+        self._alive[rows] = True
+        self._embeddings[rows] = block.embeddings
+        self._rows = rows.stop
+
+    def bury(self, gone: Keys) -> Keys:
+        """Make the rows of these faces dead; the people they were of."""
+        rows = self.find_rows(gone)
+        self._alive[rows] = False
+        self._embeddings[rows] = 0
+        return np.unique(self._people[rows])
+
+    def find_rows(self, faces: Keys) -> NDArray[np.intp]:
+        """The rows of those faces that are there."""
+        if not self._rows:
+            return np.empty(0, np.intp)
+        places: NDArray[np.intp] = np.minimum(np.searchsorted(self.faces, faces), self._rows - 1)
+        found: NDArray[np.intp] = places[self.faces[places] == faces]
+        return found
+
+    def blocks(self, start: int, stop: int) -> Iterator[slice]:
+        """Pieces of a range of rows, each small enough to copy at once."""
+        for first in range(start, stop, ROWS_AT_ONCE):
+            yield slice(first, min(first + ROWS_AT_ONCE, stop))
+
+    def block(self, rows: slice | NDArray[np.intp]) -> FaceBlock:
+        """Some rows."""
+        return FaceBlock(self.faces[rows], self.people[rows], self.embeddings[rows])
+
+    def _grow(self, room: int) -> None:
+        for column in (self._faces, self._people, self._alive):
+            column.resize(room, refcheck=False)
+        self._embeddings.resize((room, self.dimension), refcheck=False)

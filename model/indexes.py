@@ -1,0 +1,161 @@
+"""The indexes of all collections: opened from snapshots, caught up before a search, tended beside it."""
+
+import fcntl
+import logging
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from model.candidates import choose_kind
+from model.faces import Keys
+from model.index import FaceIndex
+from model.records import Collection
+from model.snapshot import SnapshotRefused, load_snapshot, read_sequence, save_snapshot
+from model.store import Store
+
+log = logging.getLogger("sameface.index")
+
+SAVE_CHANGES = 1_000  # fewer than these are replayed faster than a snapshot is loaded
+SAVE_SHARE = 0.1  # of the faces may have changed before a snapshot is written anew
+COMPARED_FACES = 100  # the newest of a snapshot, to notice a store that was put back
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """An index in memory, and how far its upkeep is."""
+
+    collection: Collection
+    index: FaceIndex
+    saved: int  # the sequence of its snapshot, 0 if there is none
+    tended: bool = False  # now, or soon
+
+    @property
+    def unsaved(self) -> int:
+        """Changes since the snapshot."""
+        return self.index.sequence - self.saved
+
+    @property
+    def needs_tending(self) -> bool:
+        """Whether much has changed since it was built or saved."""
+        due = max(SAVE_CHANGES, SAVE_SHARE * len(self.index.columns))
+        return self.unsaved >= due or self.index.needs_rebuilding
+
+
+class Indexes:
+    """What searches need of the store, in memory; all of it can be made again."""
+
+    def __init__(self, store: Store, folder: Path, device: str) -> None:
+        self.device = device
+        self._store = store
+        self._folder = folder
+        self._held: dict[int, Held] = {}
+        self._lock = threading.RLock()
+        self._upkeep = ThreadPoolExecutor(1, thread_name_prefix="sameface-upkeep")
+
+    def follow(self, collection: Collection) -> FaceIndex:
+        """The collection's index, caught up with the revision that the collection was read at."""
+        with self._lock:
+            held = self._held.get(collection.key)
+            if held is None:
+                self.forget_deleted()
+                held = self._held[collection.key] = self._open(collection)
+        index = held.index
+        if index.sequence < collection.revision:
+            index.follow(collection.revision, partial(self._store.changes_since, collection))
+        if not held.tended and held.needs_tending:
+            held.tended = True
+            self._upkeep.submit(self._tend, held)
+        return index
+
+    def kind_of(self, collection: Collection) -> str:
+        """How a collection is searched."""
+        held = self._held.get(collection.key)
+        return held.index.kind if held else choose_kind(collection.faces, self.device)
+
+    def forget_deleted(self) -> None:
+        """Let go of the collections that are no longer in the store, and of their snapshots."""
+        kept = self._store.collection_keys()
+        with self._lock:
+            for key in self._held.keys() - kept:
+                del self._held[key]
+        for path in self._folder.glob("*.index"):
+            if int(path.stem) not in kept:
+                path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Finish what is being tended, and save what a restart would have to read again."""
+        self._upkeep.shutdown(cancel_futures=True)
+        for held in self._held.values():
+            if held.unsaved >= (1 if held.saved else SAVE_CHANGES):
+                self.save(held)
+
+    def save(self, held: Held) -> None:
+        """Write a snapshot, unless another process does or has done so."""
+        path, owner = self.path_of(held.collection), self.owner_of(held.collection)
+        with hold(self._folder / "lock") as alone:
+            if alone and read_sequence(path, owner) < held.index.sequence:
+                save_snapshot(held.index, path, owner)
+        held.saved = held.index.sequence
+
+    def path_of(self, collection: Collection) -> Path:
+        """Where the collection's snapshot is."""
+        return self._folder / f"{collection.key}.index"
+
+    def owner_of(self, collection: Collection) -> dict[str, Any]:
+        """By what a snapshot must be known to be taken."""
+        return {
+            "store": self._store.id,
+            "collection": collection.key,
+            "identity": collection.identity,
+            "dimension": collection.dimension,
+        }
+
+    def _open(self, collection: Collection) -> Held:
+        """From the snapshot if it is sound, and from the store else."""
+        path = self.path_of(collection)
+        if path.exists():
+            try:
+                index = load_snapshot(path, self.owner_of(collection), collection.revision, self.device)
+                saved, newest = index.sequence, index.columns.faces[-COMPARED_FACES:].copy()
+                index.follow(collection.revision, partial(self._store.changes_since, collection))
+                self._compare(collection, index, newest)
+                return Held(collection, index, saved)
+            except (SnapshotRefused, OSError) as reason:
+                path.unlink(missing_ok=True)
+                log.warning("the snapshot of %s is not used, the store is read: %s", collection.name, reason)
+        return Held(collection, FaceIndex(collection.dimension, self.device), 0)
+
+    def _compare(self, collection: Collection, index: FaceIndex, faces: Keys) -> None:
+        """With the store: a backup that was put back and written to has other faces under the same keys."""
+        rows = index.columns.find_rows(faces)
+        held = index.columns.block(rows[index.columns.alive[rows]])
+        if held != self._store.find_faces(collection, held.faces):
+            raise SnapshotRefused("its faces are not those of the store")
+
+    def _tend(self, held: Held) -> None:
+        """Rebuild and save, beside the searches."""
+        try:
+            if held.index.needs_rebuilding:
+                held.index.rebuild()
+            self.save(held)
+            held.tended = False
+        except Exception:  # searches go on, and the store has everything; a restart tries again
+            log.exception("the index of %s cannot be rebuilt or saved", held.collection.name)
+
+
+@contextmanager
+def hold(path: Path) -> Iterator[bool]:
+    """Whether this process is the only one in the block."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
