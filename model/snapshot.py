@@ -1,13 +1,12 @@
 """An index as a file, so that a restart need not read the whole store.
 
-The file has a header of `HEADER_BYTES` (JSON, padded with spaces), then the columns `alive`, `faces`,
-`people` and `embeddings` as they are in memory, then FAISS's own form of the candidates' index, if there is
-one. The header says whose it is and has the SHA-256 of all that follows.
+The file has a header of `HEADER_BYTES` (JSON, padded with spaces), then the columns `alive`, `faces` and
+`people` as they are in memory, FAISS's own form of the candidates' index, if there is one, and the column
+`embeddings`. The header says whose it is and has the SHA-256 of all that follows.
 """
 
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,6 +22,7 @@ from model.records import FaceBlock
 
 VERSION = 1
 HEADER_BYTES = 1024
+CHUNK_BYTES = 1 << 20  # that FAISS writes and reads at once
 
 
 class SnapshotRefused(Exception):
@@ -42,31 +42,35 @@ def save_snapshot(index: FaceIndex, path: Path, owner: dict[str, Any]) -> None:
 
 def write(index: FaceIndex, file: BinaryIO, owner: dict[str, Any]) -> None:
     """Header and columns, the header last because it has the hash."""
-    hashed = Hashed(file)
+    digest = hashlib.sha256()
+
+    def put(content: bytes | memoryview) -> None:
+        digest.update(content)
+        file.write(content)
+
     file.write(b" " * HEADER_BYTES)
     with index.lock.shared():
         columns, rows, sequence, kind = index.columns, len(index.columns), index.sequence, index.kind
         for column in (columns.alive, columns.faces, columns.people):
-            hashed.write(column)
-        held = index.candidates if kind == "ivf" else None  # what is on a GPU is copied there again
-        candidates = faiss.serialize_index(held) if held is not None else np.empty(0, np.uint8)
+            put(as_bytes(column))
+        if kind == "ivf":
+            faiss.write_index(index.candidates, faiss.PyCallbackIOWriter(put, CHUNK_BYTES))  # type: ignore[attr-defined]
     for some in columns.blocks(0, rows):
         with index.lock.shared():
-            hashed.write(columns.embeddings[some])
-    hashed.write(candidates)
+            put(as_bytes(columns.embeddings[some]))
     header = owner | {
         "version": VERSION,
         "sequence": sequence,
         "rows": rows,
-        "kind": kind if held is not None else "exact",
-        "sha256": hashed.digest.hexdigest(),
+        "kind": kind if kind == "ivf" else "exact",  # what is on a GPU is copied there again
+        "sha256": digest.hexdigest(),
     }
     file.seek(0)
     file.write(json.dumps(header).encode())
 
 
 def load_snapshot(path: Path, owner: dict[str, Any], revision: int, device: str) -> FaceIndex:
-    """The index as it was written, to follow the changes since."""
+    """The index as it was written, to follow the changes since; nothing is read before the hash is right."""
     with path.open("rb") as file:
         header = read_header(file)
         foreign = [key for key, value in {**owner, "version": VERSION}.items() if header.get(key) != value]
@@ -74,13 +78,12 @@ def load_snapshot(path: Path, owner: dict[str, Any], revision: int, device: str)
             raise SnapshotRefused(f"it has another {', '.join(foreign)}")
         if header["sequence"] > revision:
             raise SnapshotRefused("it is ahead of the store, which must have been put back")
-        hashed = Hashed(file)
-        columns = read_columns(hashed.read, header["rows"], owner["dimension"])
-        rest = hashed.read_rest()
-    if hashed.digest.hexdigest() != header["sha256"]:
-        raise SnapshotRefused("its checksum is wrong")
+        if hashlib.file_digest(file, "sha256").hexdigest() != header["sha256"]:
+            raise SnapshotRefused("its checksum is wrong")
+        file.seek(HEADER_BYTES)
+        columns, candidates = read_rows(file, header, owner["dimension"])
     index = FaceIndex(columns.dimension, device)
-    index.adopt(columns, header["kind"], read_candidates(header["kind"], rest), header["sequence"])
+    index.adopt(columns, header["kind"], candidates, header["sequence"])
     return index
 
 
@@ -103,45 +106,18 @@ def read_header(file: BinaryIO) -> dict[str, Any]:
         raise SnapshotRefused("its header is damaged") from error
 
 
-def read_columns(read: Callable[[NDArray[Any]], None], rows: int, dimension: int) -> Columns:
-    """The rows, read straight into the memory that they stay in."""
-    alive, faces = np.empty(rows, bool), np.empty(rows, np.int64)
-    people, embeddings = np.empty(rows, np.int64), np.empty((rows, dimension), np.float32)
-    for column in (alive, faces, people, embeddings):
-        read(column)
-    return Columns.of(FaceBlock(faces, people, embeddings), alive)
-
-
-def read_candidates(kind: str, content: bytes) -> Faiss:
-    """FAISS's index, if there is one."""
-    return faiss.deserialize_index(np.frombuffer(content, np.uint8)) if kind == "ivf" else None
-
-
-class Hashed:
-    """A file whose bytes are hashed as they pass."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.file = file
-        self.digest = hashlib.sha256()
-
-    def write(self, column: NDArray[Any]) -> None:
-        """Write a column and count it in."""
-        content = as_bytes(column)
-        self.digest.update(content)
-        self.file.write(content)
-
-    def read(self, column: NDArray[Any]) -> None:
-        """Fill a column and count it in."""
-        content = as_bytes(column)
-        if self.file.readinto(content) != len(content):  # type: ignore[attr-defined]
-            raise SnapshotRefused("it is cut short")
-        self.digest.update(content)
-
-    def read_rest(self) -> bytes:
-        """All that is left."""
-        content = self.file.read()
-        self.digest.update(content)
-        return content
+def read_rows(file: BinaryIO, header: dict[str, Any], dimension: int) -> tuple[Columns, Faiss]:
+    """The columns, read straight into the memory that they stay in, and what searches them."""
+    rows = header["rows"]
+    alive, faces, people = (np.empty(rows, kind) for kind in (bool, np.int64, np.int64))
+    embeddings = np.empty((rows, dimension), np.float32)
+    for column in (alive, faces, people):
+        file.readinto(as_bytes(column))  # type: ignore[attr-defined]
+    candidates: Faiss = None
+    if header["kind"] == "ivf":
+        candidates = faiss.read_index(faiss.PyCallbackIOReader(file.read, CHUNK_BYTES))  # type: ignore[attr-defined]
+    file.readinto(as_bytes(embeddings))  # type: ignore[attr-defined]
+    return Columns.of(FaceBlock(faces, people, embeddings), alive), candidates
 
 
 def as_bytes(column: NDArray[Any]) -> memoryview:

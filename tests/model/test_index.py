@@ -258,9 +258,10 @@ def damage(path: Path, place: int) -> None:
     ("what", "reason"),
     [
         (lambda path: damage(path, 2000), "checksum"),
+        (lambda path: damage(path, 1024 + 300 * 17 + 40), "checksum"),
         (lambda path: damage(path, -1), "checksum"),
         (lambda path: damage(path, 0), "header"),
-        (lambda path: path.write_bytes(path.read_bytes()[:5000]), "cut short"),
+        (lambda path: path.write_bytes(path.read_bytes()[:5000]), "checksum"),
         (
             lambda path: path.write_bytes(path.read_bytes().replace(b'"version": 1', b'"version": 9')),
             "version",
