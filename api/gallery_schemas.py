@@ -1,10 +1,12 @@
 """The shapes of what is said about collections and the people in them."""
 
+import base64
 import json
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+import numpy as np
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from api.schemas import Face, FacePolicy, Id, OnePolicy, Photo, Rate, Request, Response, Similarity
 from model.enrolment import Application
@@ -26,6 +28,18 @@ def read_json_text(value: Any) -> Any:
         raise ValueError("must be JSON") from error
 
 
+def read_numbers(value: Any) -> Any:
+    """An embedding as /v1/embed writes it: a list of numbers, or base64 of little-endian float32."""
+    if not isinstance(value, str):
+        return value
+    if value.startswith("["):
+        return read_json_text(value)
+    try:
+        return np.frombuffer(base64.b64decode(value, validate=True), "<f4").tolist()
+    except ValueError as error:
+        raise ValueError("must be a list of numbers, or base64 of little-endian float32") from error
+
+
 def limit_metadata(value: dict[str, Any]) -> dict[str, Any]:
     """Metadata is for a few facts, not for files."""
     if len(json.dumps(value)) > MAX_METADATA_BYTES:
@@ -34,7 +48,15 @@ def limit_metadata(value: dict[str, Any]) -> dict[str, Any]:
 
 
 Name = Annotated[str, Field(max_length=200)]
-Numbers = Annotated[list[float], Field(max_length=4096)]
+NUMBERS_SCHEMA = {
+    "anyOf": [
+        {"type": "array", "items": {"type": "number"}, "maxItems": 4096},
+        {"type": "string", "contentEncoding": "base64"},
+    ]
+}
+Numbers = Annotated[
+    list[float], Field(max_length=4096), BeforeValidator(read_numbers), WithJsonSchema(NUMBERS_SCHEMA)
+]
 Metadata = Annotated[dict[str, Any], BeforeValidator(read_json_text), AfterValidator(limit_metadata)]
 
 
@@ -45,7 +67,14 @@ class CollectionRequest(Request):
     calibration: Id | None = Field(None, description="The calibration to decide by.")
 
 
-class FacesRequest(Request):
+class EnrolOptions(Request):
+    """Which faces are taken."""
+
+    faces: OnePolicy = Field("prominent", description="Which face of a photo to take.")
+    min_quality: float = Field(0.0, ge=0, le=1, description="Reject faces of a lower quality score.")
+
+
+class FacesRequest(EnrolOptions):
     """Faces of one person, by photos or by embeddings."""
 
     images: list[Photo] = Field(default=[], description="Photos of the person, one or more.")
@@ -53,8 +82,6 @@ class FacesRequest(Request):
         default=[], description="Embeddings of the person, made by `model`."
     )
     model: str | None = Field(None, description="The model that made the embeddings.")
-    faces: OnePolicy = Field("prominent", description="Which face of a photo to take.")
-    min_quality: float = Field(0.0, ge=0, le=1, description="Reject faces of a lower quality score.")
 
     @model_validator(mode="after")
     def need_something(self) -> "FacesRequest":
@@ -94,26 +121,19 @@ class PersonUpdate(Request):
     metadata: Metadata = Field(default={})
 
 
-class IdentifyRequest(Request):
-    """Who is this?"""
+class SearchOptions(Request):
+    """How to search, and what counts as a match."""
 
-    image: Photo | None = Field(None, description="The photo in question.")
-    embedding: Annotated[Numbers | None, BeforeValidator(read_json_text)] = Field(
-        None, description="An embedding instead of a photo, made by `model`."
-    )
-    model: str | None = Field(None, description="The model that made the embedding.")
     limit: int = Field(5, ge=1, le=100, description="Candidates per face.")
-    faces: FacePolicy = Field("all", description="Which faces of the photo to identify.")
+    faces: FacePolicy = Field("all", description="Which faces of a photo to identify.")
     fusion: Literal["max", "mean"] = Field("max", description="By the best face or the mean of them.")
     threshold: Similarity | None = Field(None, description="The similarity of a match.")
     target_fpir: Rate | None = Field(None, description="The false positive rate to decide at, instead.")
     extrapolate: bool = Field(True, description="Allow a rate beyond what the calibration's data supports.")
 
     @model_validator(mode="after")
-    def refuse_ambiguity(self) -> "IdentifyRequest":
-        """One question, one rule."""
-        if (self.image is None) == (self.embedding is None):
-            raise ValueError("send image or embedding, one of them")
+    def refuse_two_rules(self) -> "SearchOptions":
+        """A threshold and a rate are two answers to one question."""
         if self.threshold is not None and self.target_fpir is not None:
             raise ValueError("send threshold or target_fpir, not both")
         return self
@@ -121,12 +141,35 @@ class IdentifyRequest(Request):
     def to_question(self) -> Question:
         """For the search."""
         return Question(
-            limit=self.limit, fusion=self.fusion, threshold=self.threshold, target_fpir=self.target_fpir
+            limit=self.limit,
+            faces=self.faces,
+            fusion=self.fusion,
+            threshold=self.threshold,
+            target_fpir=self.target_fpir,
         )
+
+
+class Probe(Request):
+    """A photo or an embedding."""
+
+    image: Photo | None = Field(None, description="The photo in question.")
+    embedding: Numbers | None = Field(None, description="An embedding instead of a photo, made by `model`.")
+    model: str | None = Field(None, description="The model that made the embedding.")
+
+    @model_validator(mode="after")
+    def need_one_of_them(self) -> "Probe":
+        """One probe, one face to look for."""
+        if (self.image is None) == (self.embedding is None):
+            raise ValueError("send image or embedding, one of them")
+        return self
 
     def take_embedding(self, gallery: Gallery) -> Embedding:
         """The embedding that was brought."""
         return gallery.take_embedding(self.embedding or [], self.model)
+
+
+class IdentifyRequest(Probe, SearchOptions):
+    """Who is this?"""
 
 
 class CollectionResponse(Response):

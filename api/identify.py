@@ -30,7 +30,7 @@ async def identify(
     """Say who is in a photo, of the people of a collection."""
     question = body.to_question()
     if body.image is not None:
-        found = await identify_photo(pipeline, gallery, collection, body.image, body.faces, question)
+        found = await identify_photo(pipeline, gallery, collection, body.image, question)
     else:
         embedding = body.take_embedding(gallery)
         found = await identify_embedding(gallery, collection, embedding, question)

@@ -46,8 +46,8 @@ async def enrol_person(
     idempotency_key: IdempotencyKey = None,
 ) -> EnrolResponse:
     """Enrol a person by one or more photos or embeddings."""
-    answer = await registrar.enrol(collection, body.to_application(registrar.gallery), idempotency_key)
-    return EnrolResponse.model_validate(answer)
+    application = body.to_application(registrar.gallery, idempotency_key=idempotency_key)
+    return EnrolResponse.model_validate(await registrar.enrol(collection, application))
 
 
 @router.get("", dependencies=[READ], responses=answers(examples.PEOPLE, *COLLECTION_PROBLEMS))
@@ -118,8 +118,10 @@ async def add_faces(
 ) -> EnrolResponse:
     """Give an enrolled person more faces."""
     await asyncio.to_thread(registrar.gallery.store.get_person, collection, person_id)
-    application = body.to_application(registrar.gallery, person_id=person_id, may_exist=True)
-    return EnrolResponse.model_validate(await registrar.enrol(collection, application, idempotency_key))
+    application = body.to_application(
+        registrar.gallery, person_id=person_id, may_exist=True, idempotency_key=idempotency_key
+    )
+    return EnrolResponse.model_validate(await registrar.enrol(collection, application))
 
 
 @router.delete(

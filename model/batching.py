@@ -55,6 +55,21 @@ class Workers:
             for future in futures:
                 future.cancel()
 
+    async def run_in_turn(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """Do the work on every item as places become free: for a stream, which waits and is never refused."""
+        few = asyncio.Semaphore(self.threads)  # a stream has no more of the queue than this
+
+        async def run(item: Item) -> Result:
+            async with few:
+                while True:
+                    try:
+                        [result] = await self.run_all(work, [item])
+                        return result
+                    except Overloaded:
+                        await asyncio.sleep(self._seconds_per_job)
+
+        return await asyncio.gather(*(run(item) for item in items))
+
     def close(self) -> None:
         """Wait for what runs, drop what waits."""
         self._executor.shutdown(cancel_futures=True)

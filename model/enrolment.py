@@ -1,26 +1,31 @@
-"""From photos or embeddings to an enrolled person: what was taken, what was not, what looks odd."""
+"""From photos or embeddings to enrolled people: what was taken, what was not, what looks odd."""
 
 import asyncio
 import hashlib
 import io
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from PIL import Image
 
 from model.errors import IdempotencyKeyReused, SamefaceError
 from model.faces import EmbeddedFace, Embedding
 from model.gallery import Gallery
+from model.oddities import find_oddities
 from model.pipeline import Pipeline
 from model.records import Answered, Collection, NewFace, NewPerson
+
+Answer: TypeAlias = dict[str, Any]
+Outcome: TypeAlias = NewFace | SamefaceError
+Photo: TypeAlias = tuple["Application", bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """Somebody who wants to be enrolled."""
+    """Somebody who wants to be enrolled; with an idempotency key, once."""
 
     person_id: str | None = None
     name: str | None = None
@@ -30,6 +35,7 @@ class Application:
     may_exist: bool = False
     faces: str = "prominent"
     min_quality: float = 0.0
+    idempotency_key: str | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -48,24 +54,81 @@ class Registrar:
         self.pipeline = pipeline
         self.gallery = gallery
 
-    async def enrol(
-        self, collection: Collection, application: Application, idempotency_key: str | None = None
-    ) -> dict[str, Any]:
+    async def enrol(self, collection: Collection, application: Application) -> Answer:
         """The answer to an application; a retry under the same key gets the first one."""
-        if idempotency_key:
-            earlier = await asyncio.to_thread(self.gallery.store.find_answer, collection, idempotency_key)
-            if earlier:
-                return self.repeat(earlier, application)
-        outcomes = await self.look_at(application)
+        [earlier] = await asyncio.to_thread(self.find_earlier, collection, [application])
+        if earlier:
+            return repeat(earlier, application)
+        [outcomes] = await self.look_at([application], self.pipeline.workers.run_all)
         rejected = [outcome for outcome in outcomes if isinstance(outcome, SamefaceError)]
         if len(rejected) == len(outcomes):
             raise rejected[0]
-        return await asyncio.to_thread(self.record, collection, application, outcomes, idempotency_key)
+        [answer] = await asyncio.to_thread(self.record, collection, [application], [outcomes])
+        if isinstance(answer, SamefaceError):
+            raise answer
+        return answer
 
-    async def look_at(self, application: Application) -> list[NewFace | SamefaceError]:
-        """What became of each photo and embedding."""
+    async def enrol_many(
+        self, name: str, applications: Sequence[Application | SamefaceError]
+    ) -> list[Answer | SamefaceError]:
+        """The answers to applications of one photo or embedding each; those that fit are written at once.
 
-        def look(photo: bytes) -> NewFace | SamefaceError:
+        One that failed, or fails here, does not fail the others. Photos wait for their turn in the queue.
+        """
+        answers: dict[int, Answer | SamefaceError] = {
+            place: entry for place, entry in enumerate(applications) if isinstance(entry, SamefaceError)
+        }
+        open_ones = {
+            place: entry for place, entry in enumerate(applications) if isinstance(entry, Application)
+        }
+        twins = set_twins_aside(open_ones)
+        try:
+            collection = await asyncio.to_thread(self.gallery.get_collection, name)
+            answers |= await self.answer_retries(collection, open_ones)
+            answers |= await self.enrol_block(collection, open_ones)
+        except SamefaceError as error:  # of the collection or the disk: nothing of this block was written
+            answers |= dict.fromkeys(open_ones, error)
+        for place, (first, same) in twins.items():
+            answers[place] = answers[first] if same else key_reused()
+        return [answers[place] for place in range(len(applications))]
+
+    async def answer_retries(
+        self, collection: Collection, open_ones: dict[int, Application]
+    ) -> dict[int, Answer | SamefaceError]:
+        """The first answers to those that were answered before, who are open no longer."""
+        earlier = await asyncio.to_thread(self.find_earlier, collection, list(open_ones.values()))
+        answered = {place: found for place, found in zip(open_ones, earlier, strict=True) if found}
+        return {place: repeat_or_refuse(found, open_ones.pop(place)) for place, found in answered.items()}
+
+    async def enrol_block(
+        self, collection: Collection, open_ones: dict[int, Application]
+    ) -> dict[int, Answer | SamefaceError]:
+        """What became of each, all that were fit written together."""
+        looks = await self.look_at(list(open_ones.values()), self.pipeline.workers.run_in_turn)
+        outcomes = {place: outcome for place, [outcome] in zip(open_ones, looks, strict=True)}
+        fit = [place for place, outcome in outcomes.items() if isinstance(outcome, NewFace)]
+        applications, taken = [open_ones[place] for place in fit], [[outcomes[place]] for place in fit]
+        answers = await asyncio.to_thread(self.record, collection, applications, taken) if fit else []
+        unfit = {place: found for place, found in outcomes.items() if isinstance(found, SamefaceError)}
+        return {**dict(zip(fit, answers, strict=True)), **unfit}
+
+    def find_earlier(
+        self, collection: Collection, applications: Sequence[Application]
+    ) -> list[Answered | None]:
+        """What was answered to the keys of applications before."""
+        keys = [entry.idempotency_key for entry in applications if entry.idempotency_key]
+        found = self.gallery.store.find_answers(collection, keys) if keys else {}
+        return [found.get(entry.idempotency_key or "") for entry in applications]
+
+    async def look_at(
+        self,
+        applications: Sequence[Application],
+        run: Callable[[Callable[[Photo], Outcome], Sequence[Photo]], Awaitable[list[Outcome]]],
+    ) -> list[list[Outcome]]:
+        """What became of each photo and embedding of each application."""
+
+        def look(entry: Photo) -> Outcome:
+            application, photo = entry
             try:
                 found = self.pipeline.embed_one_face(
                     "photo", photo, faces=application.faces, min_quality=application.min_quality
@@ -74,89 +137,106 @@ class Registrar:
                 return error
             return to_new_face(found.faces[0], photo)
 
-        brought = [
-            NewFace(make_id(), embedding.values, normalised=embedding.normalised)
-            for embedding in application.embeddings
+        seen = iter(await run(look, [(entry, photo) for entry in applications for photo in entry.photos]))
+        return [
+            [next(seen) for _ in entry.photos] + [bring_face(embedding) for embedding in entry.embeddings]
+            for entry in applications
         ]
-        return [*await self.pipeline.workers.run_all(look, application.photos), *brought]
 
     def record(
         self,
         collection: Collection,
-        application: Application,
-        outcomes: Sequence[NewFace | SamefaceError],
-        idempotency_key: str | None,
-    ) -> dict[str, Any]:
-        """Write down who was taken, together with the answer."""
-        person_id = application.person_id or make_id()
-        taken = [outcome for outcome in outcomes if isinstance(outcome, NewFace)]
-        answer = {
-            "person_id": person_id,
-            "faces": [
-                {"face_id": outcome.face_id, "image": place, "quality": outcome.quality}
-                for place, outcome in enumerate(outcomes)
-                if isinstance(outcome, NewFace)
-            ],
-            "rejected": [
-                {"image": place, "code": outcome.code, "detail": outcome.detail}
-                for place, outcome in enumerate(outcomes)
-                if isinstance(outcome, SamefaceError)
-            ],
-            "warnings": self.find_oddities(collection, application, taken),
-        }
-        newcomer = NewPerson(
-            person_id, taken, application.name, application.metadata, may_exist=application.may_exist
-        )
-        answered = Answered(idempotency_key, application.fingerprint, answer) if idempotency_key else None
-        earlier = self.gallery.enrol(collection, [newcomer], answered)
-        return self.repeat(earlier, application) if earlier else answer
-
-    def find_oddities(
-        self, collection: Collection, application: Application, taken: Sequence[NewFace]
-    ) -> list[dict[str, Any]]:
-        """The same photo again, a face like somebody else's, a face unlike the person's own."""
-        threshold = self.gallery.bundle.contract.published_threshold
-        seen = self.gallery.store.find_photos(collection, [face.photo for face in taken if face.photo])
-        warnings: list[dict[str, Any]] = [
-            {"code": "embedding_normalised", "face_id": face.face_id} for face in taken if face.normalised
+        applications: Sequence[Application],
+        outcomes: Sequence[Sequence[Outcome]],
+    ) -> list[Answer | SamefaceError]:
+        """Write down who was taken, together with the answers."""
+        newcomers = [
+            NewPerson(
+                entry.person_id or make_id(),
+                [outcome for outcome in found if isinstance(outcome, NewFace)],
+                entry.name,
+                entry.metadata,
+                may_exist=entry.may_exist,
+            )
+            for entry, found in zip(applications, outcomes, strict=True)
         ]
-        warnings += [
-            {"code": "same_photo", "face_id": face.face_id, "person_id": seen[face.photo][0]}
-            for face in taken
-            if face.photo in seen
+        oddities = find_oddities(self.gallery, collection, newcomers)
+        answers = [
+            to_answer(newcomer, found, warnings)
+            for newcomer, found, warnings in zip(newcomers, outcomes, oddities, strict=True)
         ]
-        if threshold is None:
-            return warnings
-        known = self.gallery.store.embeddings_of(collection, application.person_id or "")
-        collection = self.gallery.get_collection(collection.name)  # as it is now
-        probes = [Embedding(face.embedding, self.gallery.bundle.identity) for face in taken]
-        for face, candidates in zip(taken, self.gallery.search(collection, probes, 2), strict=True):
-            warnings += [
-                {
-                    "code": "looks_like_another_person",
-                    "face_id": face.face_id,
-                    "person_id": candidate.person_id,
-                    "similarity": candidate.similarity,
-                }
-                for candidate in candidates
-                if candidate.person_id != application.person_id and candidate.similarity >= threshold
-            ]
-            others = [other.embedding for other in taken if other is not face]
-            own = [round(float(face.embedding @ values), 6) for values in [*others, *known.values()]]
-            if own and max(own) < threshold:
-                warnings.append({"code": "unlike_own_faces", "face_id": face.face_id, "similarity": max(own)})
-        return warnings
+        answered = [
+            Answered(entry.idempotency_key, entry.fingerprint, answer)
+            for entry, answer in zip(applications, answers, strict=True)
+            if entry.idempotency_key
+        ]
+        earlier = self.gallery.enrol(collection, newcomers, answered)
+        return [
+            repeat_or_refuse(earlier[entry.idempotency_key], entry)
+            if entry.idempotency_key in earlier
+            else answer
+            for entry, answer in zip(applications, answers, strict=True)
+        ]
 
-    def repeat(self, earlier: Answered, application: Application) -> dict[str, Any]:
-        """The first answer, if it was to the same request."""
-        if earlier.request != application.fingerprint:
-            raise IdempotencyKeyReused("This Idempotency-Key was sent with another request before.")
-        return earlier.answer
+
+def repeat(earlier: Answered, application: Application) -> Answer:
+    """The first answer, if it was to the same request."""
+    if earlier.request != application.fingerprint:
+        raise key_reused()
+    return earlier.answer
+
+
+def repeat_or_refuse(earlier: Answered, application: Application) -> Answer | SamefaceError:
+    """The same where one failure must not be raised among others."""
+    try:
+        return repeat(earlier, application)
+    except SamefaceError as error:
+        return error
+
+
+def key_reused() -> IdempotencyKeyReused:
+    """A key stands for one request."""
+    return IdempotencyKeyReused("This Idempotency-Key was sent with another request before.")
+
+
+def set_twins_aside(applications: dict[int, Application]) -> dict[int, tuple[int, bool]]:
+    """Take those out that have the key of one before them: whose it is, and whether they ask the same."""
+    first: dict[str, int] = {}
+    twins = {}
+    for place, application in list(applications.items()):
+        key = application.idempotency_key
+        if key and first.setdefault(key, place) != place:
+            twins[place] = (first[key], applications[first[key]].fingerprint == application.fingerprint)
+            del applications[place]
+    return twins
+
+
+def to_answer(newcomer: NewPerson, outcomes: Sequence[Outcome], warnings: list[Answer]) -> Answer:
+    """What was taken, what was not, and what looks odd."""
+    return {
+        "person_id": newcomer.person_id,
+        "faces": [
+            {"face_id": outcome.face_id, "image": place, "quality": outcome.quality}
+            for place, outcome in enumerate(outcomes)
+            if isinstance(outcome, NewFace)
+        ],
+        "rejected": [
+            {"image": place, "code": outcome.code, "detail": outcome.detail}
+            for place, outcome in enumerate(outcomes)
+            if isinstance(outcome, SamefaceError)
+        ],
+        "warnings": warnings,
+    }
 
 
 def make_id() -> str:
     """An id that nobody else has."""
     return secrets.token_hex(12)
+
+
+def bring_face(embedding: Embedding) -> NewFace:
+    """A face of which only the embedding is known."""
+    return NewFace(make_id(), embedding.values, normalised=embedding.normalised)
 
 
 def to_new_face(face: EmbeddedFace, photo: bytes) -> NewFace:

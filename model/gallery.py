@@ -87,13 +87,14 @@ class Gallery:
         self.indexes.forget_deleted()
 
     def enrol(
-        self, collection: Collection, newcomers: Sequence[NewPerson], answered: Answered | None = None
-    ) -> Answered | None:
+        self, collection: Collection, newcomers: Sequence[NewPerson], answers: Sequence[Answered] = ()
+    ) -> dict[str, Answered]:
         """Enrol all of them or none; once this returns, every search of every process finds them.
 
-        If the idempotency key was answered meanwhile, nobody is enrolled and that answer is returned.
+        Answers are remembered with their newcomers; one whose key was answered meanwhile is not enrolled, and
+        that answer is returned, by its key.
         """
-        return self.store.enrol(collection, newcomers, answered)
+        return self.store.enrol(collection, newcomers, answers)
 
     def search(
         self, collection: Collection, probes: Sequence[Embedding], limit: int, fusion: str = "max"
@@ -120,7 +121,7 @@ class Gallery:
 
     def get_enrolled(self, collection: Collection, person_id: str) -> EnrolledPerson:
         """A person with the embeddings of all faces, to verify a photo against."""
-        found = self.store.embeddings_of(collection, person_id)
+        found = self.store.embeddings_of(collection, [person_id])[person_id]
         if not found:
             raise PersonNotFound(f"There is no person {person_id!r} with a face in {collection.name!r}.")
         identity = self.bundle.identity

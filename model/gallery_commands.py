@@ -154,7 +154,7 @@ def answer_for(
 ) -> dict[str, Any]:
     """Who is in one photo, or why nobody can tell."""
     try:
-        found = asyncio.run(identify_photo(pipeline, gallery, collection, read_photo(path), "all", question))
+        found = asyncio.run(identify_photo(pipeline, gallery, collection, read_photo(path), question))
     except SamefaceError as error:
         return {"photo": str(path), "error": {"code": error.code, "detail": error.detail}}
     return {"photo": str(path), "results": found.results}

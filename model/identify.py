@@ -1,10 +1,11 @@
-"""Who is this? A photo or an embedding against the people of a collection."""
+"""Who is this? Photos and embeddings against the people of a collection."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from model.compare import choose_threshold
-from model.errors import NoFaceFound
+from model.errors import NoFaceFound, SamefaceError
 from model.faces import AlignedFace, EmbeddedFace, Embedding
 from model.gallery import Candidate, Gallery
 from model.pipeline import Pipeline
@@ -42,18 +43,19 @@ class Question:
     """How to search and what counts as a match."""
 
     limit: int = 5
+    faces: str = "all"
     fusion: str = "max"
     threshold: float | None = None
     target_fpir: float | None = None
 
 
 async def identify_photo(
-    pipeline: Pipeline, gallery: Gallery, collection: Collection, photo: bytes, faces: str, question: Question
+    pipeline: Pipeline, gallery: Gallery, collection: Collection, photo: bytes, question: Question
 ) -> Identification:
     """Everybody in a photo."""
-    look = await pipeline.embed(photo, faces)
+    look = await pipeline.embed(photo, question.faces)
     if not look.faces:
-        raise NoFaceFound("No face was found in the photo.", faces_found=0)
+        raise no_face()
     return await asyncio.to_thread(identify, gallery, collection, look.faces, question, look.stopwatch)
 
 
@@ -67,25 +69,14 @@ async def identify_embedding(
 def identify(
     gallery: Gallery,
     collection: Collection,
-    probes: list[EmbeddedFace] | list[Embedding],
+    probes: Sequence[EmbeddedFace | Embedding],
     question: Question,
     stopwatch: Stopwatch,
 ) -> Identification:
     """Search for all probes at once and decide on each."""
-    contract = gallery.bundle.contract
-    rule = choose_threshold(contract, question.threshold, question.target_fpir)
-    embeddings = [probe.embedding if isinstance(probe, EmbeddedFace) else probe for probe in probes]
+    rule = choose_threshold(gallery.bundle.contract, question.threshold, question.target_fpir)
     with stopwatch.stage("search"):
-        found = gallery.search(collection, embeddings, question.limit, question.fusion)
-    results = [
-        Result(
-            face=probe if isinstance(probe, EmbeddedFace) else None,
-            normalised=isinstance(probe, Embedding) and probe.normalised,
-            match=candidates[0] if candidates and candidates[0].similarity >= rule.value else None,
-            candidates=candidates,
-        )
-        for probe, candidates in zip(probes, found, strict=True)
-    ]
+        results = search(gallery, collection, probes, question, rule.value)
     return Identification(
         collection=collection.name,
         gallery_size=collection.people,
@@ -93,7 +84,66 @@ def identify(
         threshold=rule.value,
         target_fpir=None,
         extrapolated=rule.extrapolated,
-        model=contract.name,
+        model=gallery.bundle.contract.name,
         results=results,
         timings_ms=stopwatch.milliseconds(),
     )
+
+
+async def identify_many(
+    pipeline: Pipeline,
+    gallery: Gallery,
+    name: str,
+    probes: Sequence[bytes | Embedding | SamefaceError],
+    question: Question,
+) -> list[list[Result] | SamefaceError]:
+    """What is known of each of many probes; one that failed, or fails here, does not fail the others.
+
+    Photos wait for their turn in the queue, and all faces share one search of the collection as it is now.
+    """
+
+    def look(probe: bytes | Embedding | SamefaceError) -> Sequence[EmbeddedFace | Embedding] | SamefaceError:
+        if not isinstance(probe, bytes):
+            return probe if isinstance(probe, SamefaceError) else [probe]
+        try:
+            return pipeline.embed_faces(probe, question.faces).faces or no_face()
+        except SamefaceError as error:
+            return error
+
+    photos = await pipeline.workers.run_in_turn(look, [probe for probe in probes if isinstance(probe, bytes)])
+    seen = iter(photos)
+    faces = [next(seen) if isinstance(probe, bytes) else look(probe) for probe in probes]
+
+    def search_all() -> list[Result]:
+        rule = choose_threshold(gallery.bundle.contract, question.threshold, question.target_fpir)
+        everyone = [face for found in faces if not isinstance(found, SamefaceError) for face in found]
+        return search(gallery, gallery.get_collection(name), everyone, question, rule.value)
+
+    results = iter(await asyncio.to_thread(search_all))
+    return [found if isinstance(found, SamefaceError) else [next(results) for _ in found] for found in faces]
+
+
+def search(
+    gallery: Gallery,
+    collection: Collection,
+    probes: Sequence[EmbeddedFace | Embedding],
+    question: Question,
+    threshold: float,
+) -> list[Result]:
+    """The candidates of each probe, and the first of them as its match if it passes."""
+    embeddings = [probe.embedding if isinstance(probe, EmbeddedFace) else probe for probe in probes]
+    found = gallery.search(collection, embeddings, question.limit, question.fusion)
+    return [
+        Result(
+            face=probe if isinstance(probe, EmbeddedFace) else None,
+            normalised=isinstance(probe, Embedding) and probe.normalised,
+            match=candidates[0] if candidates and candidates[0].similarity >= threshold else None,
+            candidates=candidates,
+        )
+        for probe, candidates in zip(probes, found, strict=True)
+    ]
+
+
+def no_face() -> NoFaceFound:
+    """A photo to identify must show somebody."""
+    return NoFaceFound("No face was found in the photo.", faces_found=0)

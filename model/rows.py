@@ -113,28 +113,33 @@ def count_up(connection: Connection, collection: Collection, *, people: int, fac
     )
 
 
-def find_answer(connection: Connection, collection: Collection, idempotency_key: str) -> Answered | None:
-    """What was answered to this key in the last day."""
+def find_answers(connection: Connection, collection: Collection, keys: Sequence[str]) -> dict[str, Answered]:
+    """What was answered to these keys in the last day."""
     wanted = select(answers).where(
         (answers.c.collection == collection.key)
-        & (answers.c.idempotency_key == idempotency_key)
+        & answers.c.idempotency_key.in_(keys)
         & (answers.c.created_at > time.time() - ANSWER_SECONDS)
     )
-    row = connection.execute(wanted).one_or_none()
-    return Answered(row.idempotency_key, row.request, row.answer) if row else None
+    found = connection.execute(wanted) if keys else ()
+    return {row.idempotency_key: Answered(row.idempotency_key, row.request, row.answer) for row in found}
 
 
-def remember(connection: Connection, collection: Collection, answered: Answered) -> None:
-    """Keep an answer for a day, and drop those that are older."""
+def remember(connection: Connection, collection: Collection, new: Sequence[Answered]) -> None:
+    """Keep answers for a day, and drop those that are older."""
+    if not new:
+        return
     connection.execute(delete(answers).where(answers.c.created_at <= time.time() - ANSWER_SECONDS))
-    values = {
-        "collection": collection.key,
-        "idempotency_key": answered.idempotency_key,
-        "request": answered.request,
-        "answer": answered.answer,
-        "created_at": time.time(),
-    }
-    connection.execute(insert(answers).values(values))
+    rows = [
+        {
+            "collection": collection.key,
+            "idempotency_key": answered.idempotency_key,
+            "request": answered.request,
+            "answer": answered.answer,
+            "created_at": time.time(),
+        }
+        for answered in new
+    ]
+    connection.execute(insert(answers), rows)
 
 
 def read_people(connection: Connection, which: ColumnElement[bool], limit: int) -> list[Person]:

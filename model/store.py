@@ -22,7 +22,7 @@ from model.rows import (
     add_person,
     count_up,
     faces_of,
-    find_answer,
+    find_answers,
     find_people,
     find_person,
     read_people,
@@ -115,16 +115,19 @@ class Store:
     # People.
 
     def enrol(
-        self, collection: Collection, newcomers: Sequence[NewPerson], answered: Answered | None = None
-    ) -> Answered | None:
-        """Enrol all of them or none, and with them remember the answer to a retry.
+        self, collection: Collection, newcomers: Sequence[NewPerson], answers: Sequence[Answered] = ()
+    ) -> dict[str, Answered]:
+        """Enrol all of them or none, and where there are answers, remember each with its newcomer.
 
-        If the key was answered meanwhile, nobody is enrolled and that answer is returned.
+        A newcomer whose key was answered meanwhile is not enrolled; those answers are returned, by key.
         """
         with self._database.writing() as connection:
             refuse_gone(connection, collection)
-            if answered and (earlier := find_answer(connection, collection, answered.idempotency_key)):
-                return earlier
+            earlier = find_answers(connection, collection, [answer.idempotency_key for answer in answers])
+            if earlier:
+                pairs = zip(newcomers, answers, strict=True)
+                newcomers = [one for one, answer in pairs if answer.idempotency_key not in earlier]
+                answers = [answer for answer in answers if answer.idempotency_key not in earlier]
             known = find_people(connection, collection, [newcomer.person_id for newcomer in newcomers])
             before = len(known)
             for newcomer in newcomers:
@@ -134,12 +137,12 @@ class Store:
                     raise AlreadyExists(
                         f"There is a person {newcomer.person_id!r} in {collection.name!r} already."
                     )
-            add_faces(connection, collection, known, newcomers)
+            if newcomers:
+                add_faces(connection, collection, known, newcomers)
             added = sum(len(newcomer.faces) for newcomer in newcomers)
             count_up(connection, collection, people=len(known) - before, faces=added)
-            if answered:
-                remember(connection, collection, answered)
-        return None
+            remember(connection, collection, answers)
+        return earlier
 
     def get_person(self, collection: Collection, person_id: str) -> Person:
         """A person with all faces."""
@@ -241,20 +244,25 @@ class Store:
         with self._database.reading() as connection:
             return {row.photo: (row.person_id, row.face_id) for row in connection.execute(wanted)}
 
-    def embeddings_of(self, collection: Collection, person_id: str) -> dict[str, Floats]:
-        """The embeddings of a person's faces, by face id."""
+    def embeddings_of(
+        self, collection: Collection, person_ids: Sequence[str]
+    ) -> dict[str, dict[str, Floats]]:
+        """The embeddings of some people's faces, by face id."""
         wanted = (
-            select(faces.c.face_id, faces.c.embedding)
+            select(people.c.person_id, faces.c.face_id, faces.c.embedding)
             .join(people, people.c.key == faces.c.person)
-            .where((people.c.collection == collection.key) & (people.c.person_id == person_id))
+            .where((people.c.collection == collection.key) & people.c.person_id.in_(person_ids))
             .order_by(faces.c.key)
         )
+        found: dict[str, dict[str, Floats]] = {person_id: {} for person_id in person_ids}
         with self._database.reading() as connection:
-            return {row.face_id: np.frombuffer(row.embedding, "<f4") for row in connection.execute(wanted)}
+            for person_id, face_id, embedding in connection.execute(wanted):
+                found[person_id][face_id] = np.frombuffer(embedding, "<f4")
+        return found
 
     # Answers to retries.
 
-    def find_answer(self, collection: Collection, idempotency_key: str) -> Answered | None:
-        """What was answered to this key in the last day."""
+    def find_answers(self, collection: Collection, keys: Sequence[str]) -> dict[str, Answered]:
+        """What was answered to these keys in the last day."""
         with self._database.reading() as connection:
-            return find_answer(connection, collection, idempotency_key)
+            return find_answers(connection, collection, keys)

@@ -177,12 +177,14 @@ def test_a_long_sequence_comes_in_pieces(
 
 def test_an_answer_is_remembered_with_the_write_it_belongs_to(store: Store, staff: Collection) -> None:
     answered = Answered("key-1", "hash", {"person_id": "ada"})
-    store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))], answered)
-    assert store.find_answer(staff, "key-1") == answered
-    assert store.find_answer(staff, "key-2") is None
+    store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))], [answered])
+    assert store.find_answers(staff, ["key-1", "key-2"]) == {"key-1": answered}
     with pytest.raises(AlreadyExists):
-        store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))], Answered("key-3", "hash", {}))
-    assert store.find_answer(staff, "key-3") is None
+        store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))], [Answered("key-3", "hash", {})])
+    assert store.find_answers(staff, ["key-3"]) == {}
+    again = store.enrol(staff, [newcomer("eve", random_units(1, DIMENSION))], [answered])
+    assert again == {"key-1": answered}
+    assert count(store) == (1, 1)  # nobody twice
 
 
 def test_a_full_disk_is_said_and_leaves_nothing_half_written(store: Store, staff: Collection) -> None:

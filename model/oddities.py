@@ -1,0 +1,85 @@
+"""What is odd about newcomers: a photo seen before, a face like another's or unlike the person's own."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from model.faces import Embedding
+from model.gallery import Gallery
+from model.records import Collection, NewFace, NewPerson
+
+Warnings = list[dict[str, Any]]
+
+
+def find_oddities(gallery: Gallery, collection: Collection, newcomers: Sequence[NewPerson]) -> list[Warnings]:
+    """Warnings for each newcomer, who is compared with the gallery and with the other newcomers."""
+    entries = [(newcomer.person_id, face) for newcomer in newcomers for face in newcomer.faces]
+    photos = find_same_photos(gallery, collection, entries)
+    likenesses = find_likenesses(gallery, collection, entries)
+    each = (
+        find_normalised(face) + same_photo + likeness
+        for (_, face), same_photo, likeness in zip(entries, photos, likenesses, strict=True)
+    )
+    return [[warning for _ in newcomer.faces for warning in next(each)] for newcomer in newcomers]
+
+
+def find_normalised(face: NewFace) -> Warnings:
+    """An embedding that was brought at another length than 1."""
+    return [{"code": "embedding_normalised", "face_id": face.face_id}] if face.normalised else []
+
+
+def find_same_photos(
+    gallery: Gallery, collection: Collection, entries: Sequence[tuple[str, NewFace]]
+) -> list[Warnings]:
+    """For each face, whether its very photo was enrolled before."""
+    photos = [face.photo for _, face in entries if face.photo]
+    seen = {photo: person for photo, (person, _) in gallery.store.find_photos(collection, photos).items()}
+    warnings: list[Warnings] = []
+    for person_id, face in entries:
+        again = [{"code": "same_photo", "face_id": face.face_id, "person_id": seen.get(face.photo or "")}]
+        warnings.append(again if face.photo in seen else [])
+        if face.photo:
+            seen.setdefault(face.photo, person_id)
+    return warnings
+
+
+def find_likenesses(
+    gallery: Gallery, collection: Collection, entries: Sequence[tuple[str, NewFace]]
+) -> list[Warnings]:
+    """For each face, the others that it resembles and the own ones that it does not, by one search."""
+    threshold = gallery.bundle.contract.published_threshold
+    if threshold is None or not entries:
+        return [[] for _ in entries]
+    people = np.array([person_id for person_id, _ in entries])
+    embeddings = np.stack([face.embedding for _, face in entries])
+    known = gallery.store.embeddings_of(collection, sorted(set(people.tolist())))
+    probes = [Embedding(values, gallery.bundle.identity) for values in embeddings]
+    found = gallery.search(gallery.get_collection(collection.name), probes, 2)  # as it is now
+    warnings = []
+    for place, (person_id, face) in enumerate(entries):
+        similarities, own = embeddings @ face.embedding, people == person_id
+        alike = {str(people[other]): similarities[other] for other in np.flatnonzero(~own)}
+        alike |= {hit.person_id: hit.similarity for hit in found[place] if hit.person_id != person_id}
+        own[place] = False
+        closest = [*similarities[own], *(values @ face.embedding for values in known[person_id].values())]
+        warnings.append(describe(face, alike, max(closest, default=1.0), threshold))
+    return warnings
+
+
+def describe(face: NewFace, alike: dict[str, float], closest_own: float, threshold: float) -> Warnings:
+    """The warnings of one face, with the ids to look at."""
+    warnings: Warnings = [
+        {
+            "code": "looks_like_another_person",
+            "face_id": face.face_id,
+            "person_id": person_id,
+            "similarity": round(float(similarity), 6),
+        }
+        for person_id, similarity in alike.items()
+        if similarity >= threshold
+    ]
+    if closest_own < threshold:
+        similarity = round(float(closest_own), 6)
+        warnings.append({"code": "unlike_own_faces", "face_id": face.face_id, "similarity": similarity})
+    return warnings
