@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Header, Path, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from api.errors import Forbidden, NotReady, Unauthorized
@@ -82,6 +82,7 @@ async def get_registrar(pipeline: Pipeline, gallery: Gallery) -> OpenRegistrar:
 
 
 Registrar = Annotated[OpenRegistrar, Depends(get_registrar)]
+IdempotencyKey = Annotated[str | None, Header(max_length=255)]
 
 READ = Depends(require_scope("read"))
 ROOM = Depends(require_room)

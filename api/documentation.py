@@ -1,5 +1,7 @@
 """What OpenAPI cannot read off the routes: bodies in two encodings, and the problems of each."""
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -9,6 +11,7 @@ from api.uploads import find_photos
 
 KEY_PROBLEMS = ("unauthorized", "forbidden", "not_ready", "timed_out")
 COLLECTION_PROBLEMS = (*KEY_PROBLEMS, "collection_not_found", "model_mismatch", "invalid_request")
+BATCH_PROBLEMS = (*COLLECTION_PROBLEMS, "unsupported_media_type", "overloaded")
 PHOTO_PROBLEMS = (
     *KEY_PROBLEMS,
     "unreadable_image",
@@ -43,6 +46,25 @@ def document_body(schema: type[BaseModel]) -> dict[str, Any]:
         "application/json": {"schema": in_json, "example": example},
     }
     return {"requestBody": {"required": True, "content": content}}
+
+
+def document_batch(schema: type[BaseModel]) -> dict[str, Any]:
+    """The request body of a stream: an entry a line, or a form of photos."""
+    photos = {"images": {"type": "array", "items": {"type": "string", "contentMediaType": "image/*"}}}
+    content = {
+        "application/x-ndjson": {
+            "schema": schema.model_json_schema(),
+            "example": '{"id": "1", "image": {"base64": "/9j/4AAQSkZJRgABAQAAAQABAAD..."}}\n',
+        },
+        "multipart/form-data": {"schema": {"type": "object", "properties": photos}},
+    }
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def stream(lines: Sequence[dict[str, Any]], *codes: str) -> dict[int | str, dict[str, Any]]:
+    """What a batch answers: an example of its lines, and one of each failure before the first."""
+    example = "".join(json.dumps(line) + "\n" for line in lines)
+    return answers(None, *codes) | {200: {"content": {"application/x-ndjson": {"example": example}}}}
 
 
 def answers(

@@ -128,16 +128,21 @@ def describe_problem(code: str, detail: str, request_id: str) -> dict[str, Any]:
 
 def to_problem(error: SamefaceError, scope: Mapping[str, Any]) -> Problem:
     """The response for a failure."""
-    if error.code not in PROBLEMS:
-        log.error("%s: %s", type(error).__name__, error.detail)
-        error = internal_error()
     headers = {}
     if error.code == "unauthorized":
         headers["WWW-Authenticate"] = "Bearer"
     if "retry_after_seconds" in error.facts:
         headers["Retry-After"] = str(error.facts["retry_after_seconds"])
-    body = describe_problem(error.code, error.detail, scope["state"]["request_id"]) | error.facts
+    body = describe_failure(error, scope)
     return Problem(body, status_code=body["status"], headers=headers)
+
+
+def describe_failure(error: SamefaceError, scope: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of a problem, with the facts of the case; one that is not in the table is a defect."""
+    if error.code not in PROBLEMS:
+        log.error("%s: %s", type(error).__name__, error.detail)
+        error = internal_error()
+    return describe_problem(error.code, error.detail, scope["state"]["request_id"]) | error.facts
 
 
 def internal_error() -> SamefaceError:

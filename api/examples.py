@@ -1,5 +1,7 @@
 """One example per answer, shown in the documentation and tested against the schemas."""
 
+from typing import Any
+
 FACE = {
     "box": {"left": 371.23, "top": 89.81, "width": 240.06, "height": 329.45},
     "landmarks": [[438.71, 213.95], [553.83, 213.68], [494.52, 267.51], [440.01, 317.7], [546.99, 319.01]],
@@ -101,3 +103,20 @@ IDENTIFIED = {
     "results": [{"face": FACE, "normalised": False, "match": CANDIDATE, "candidates": [CANDIDATE]}],
     "timings_ms": {**TIMINGS, "embed": 20.3, "search": 0.8, "total": 42.0},
 }
+NOT_ENROLLED = {
+    "type": "urn:sameface:problem:no_face_found",
+    "title": "No face was found",
+    "status": 422,
+    "code": "no_face_found",
+    "detail": "No face was found in the photo.",
+    "request_id": "4f1c",
+    "line": 2,
+}
+BATCH_IDENTIFIED: list[dict[str, Any]] = [
+    {"id": "1", "results": [{"face": None, "normalised": False, "match": None, "candidates": [CANDIDATE]}]},
+    {"id": "2", "error": NOT_ENROLLED},
+]
+BATCH_ENROLLED: list[dict[str, Any]] = [
+    {"id": "1", "person_id": "ada", "faces": ENROLLED["faces"], "warnings": []},
+    {"id": "2", "error": NOT_ENROLLED},
+]

@@ -263,7 +263,7 @@ class Rejection(Response):
     detail: str
 
 
-class Warning(Response):  # noqa: A001 (the contract's word)
+class Oddity(Response):
     """Something odd about a face that was taken."""
 
     code: Literal["same_photo", "looks_like_another_person", "unlike_own_faces", "embedding_normalised"]
@@ -278,7 +278,7 @@ class EnrolResponse(Response):
     person_id: str
     faces: list[EnrolledFace]
     rejected: list[Rejection]
-    warnings: list[Warning]
+    warnings: list[Oddity]
 
 
 class CandidateResponse(Response):

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import re
+import time
 import uuid
 from contextlib import suppress
 
@@ -55,10 +56,14 @@ class RequestGuard:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         client = Client(receive, send, has_body=has_body(scope))
+        deadline = scope["state"]["deadline"] = Deadline(self.seconds)
         answer = asyncio.ensure_future(self.app(scope, client.receive, client.send))
         hang_up = asyncio.ensure_future(client.wait_for_hang_up())
         try:
-            await asyncio.wait({answer, hang_up}, timeout=self.seconds, return_when=asyncio.FIRST_COMPLETED)
+            while not (answer.done() or hang_up.done()) and deadline.left > 0:
+                await asyncio.wait(
+                    {answer, hang_up}, timeout=deadline.left, return_when=asyncio.FIRST_COMPLETED
+                )
             failure = self.judge(answer, hang_up, scope)
         finally:
             answer.cancel()
@@ -79,6 +84,22 @@ class RequestGuard:
             log.error("request %s failed", scope["state"]["request_id"], exc_info=error)
             return internal_error()
         return None
+
+
+class Deadline:
+    """When a request must be answered; a stream renews it for as long as it flows."""
+
+    def __init__(self, seconds: float) -> None:
+        self.renew(seconds)
+
+    def renew(self, seconds: float) -> None:
+        """From now on, so long."""
+        self._ends = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds until it is over."""
+        return self._ends - time.monotonic()
 
 
 class Client:

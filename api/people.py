@@ -3,10 +3,10 @@
 import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query
+from fastapi import APIRouter, Depends, Query
 
 from api import examples
-from api.dependencies import READ, ROOM, WRITE, Collection, Gallery, Id, Registrar
+from api.dependencies import READ, ROOM, WRITE, Collection, Gallery, Id, IdempotencyKey, Registrar
 from api.documentation import COLLECTION_PROBLEMS, PHOTO_PROBLEMS, answers, document_body
 from api.gallery_schemas import (
     EnrolResponse,
@@ -29,7 +29,6 @@ ENROL_PROBLEMS = (
     "idempotency_key_reused",
     "storage_full",
 )
-IdempotencyKey = Annotated[str | None, Header(max_length=255)]
 
 
 @router.post(

@@ -74,6 +74,11 @@ class Settings(BaseSettings):
     max_upload_bytes: int = Field(
         500_000_000, ge=1_000_000, description="Bytes of all requests that are being read at one time."
     )
+    max_unread_bytes: int = Field(
+        1_000_000_000,
+        ge=100_000,
+        description="Bytes of a batch's answers that are kept for a client that sends everything first.",
+    )
     max_images: int = Field(16, ge=2, description="Images of one request.")
     max_faces: int = Field(
         64, ge=1, description="Faces of one photo that are answered, most prominent first."

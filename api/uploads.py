@@ -100,7 +100,7 @@ async def limit_body(request: Request, limit: int) -> AsyncIterator[bytes]:
         budget.give_back(received)
 
 
-def parse_json(body: bytearray, schema: type[Body]) -> Body:
+def parse_json(body: bytes | bytearray, schema: type[Body]) -> Body:
     """A JSON body, images as base64; one that is costly to parse is refused before it is parsed."""
     if sum(body.count(mark) for mark in JSON_MARKS) > MAX_JSON_MARKS:
         raise InvalidRequest("The JSON has far more values than this request takes.")

@@ -136,7 +136,8 @@ class Gallery:
             raise ModelMismatch(
                 f"The embedding is of {made_by}, and {contract.name} runs here.", model=contract.name
             )
-        embedding = np.asarray(values, np.float32)
+        with np.errstate(over="ignore"):  # a number that is too large is infinite, and said to be
+            embedding = np.asarray(values, np.float32)
         if embedding.shape != (contract.dimension,):
             raise InvalidEmbedding(f"An embedding of {contract.name} has {contract.dimension} numbers.")
         length = float(np.linalg.norm(embedding))

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from model.compare import choose_threshold
+from model.compare import Threshold, choose_threshold
 from model.errors import NoFaceFound, SamefaceError
 from model.faces import AlignedFace, EmbeddedFace, Embedding
 from model.gallery import Candidate, Gallery
@@ -74,7 +74,7 @@ def identify(
     stopwatch: Stopwatch,
 ) -> Identification:
     """Search for all probes at once and decide on each."""
-    rule = choose_threshold(gallery.bundle.contract, question.threshold, question.target_fpir)
+    rule = choose_rule(gallery, question)
     with stopwatch.stage("search"):
         results = search(gallery, collection, probes, question, rule.value)
     return Identification(
@@ -115,12 +115,20 @@ async def identify_many(
     faces = [next(seen) if isinstance(probe, bytes) else look(probe) for probe in probes]
 
     def search_all() -> list[Result]:
-        rule = choose_threshold(gallery.bundle.contract, question.threshold, question.target_fpir)
         everyone = [face for found in faces if not isinstance(found, SamefaceError) for face in found]
-        return search(gallery, gallery.get_collection(name), everyone, question, rule.value)
+        threshold = choose_rule(gallery, question).value
+        return search(gallery, gallery.get_collection(name), everyone, question, threshold)
 
-    results = iter(await asyncio.to_thread(search_all))
+    try:
+        results = iter(await asyncio.to_thread(search_all))
+    except SamefaceError as error:  # the collection was deleted meanwhile
+        return [error for _ in probes]
     return [found if isinstance(found, SamefaceError) else [next(results) for _ in found] for found in faces]
+
+
+def choose_rule(gallery: Gallery, question: Question) -> Threshold:
+    """What counts as a match, or why that cannot be said."""
+    return choose_threshold(gallery.bundle.contract, question.threshold, question.target_fpir)
 
 
 def search(

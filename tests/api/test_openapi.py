@@ -7,7 +7,7 @@ import httpx
 import pytest
 from pydantic import BaseModel
 
-from api import examples, gallery_schemas, schemas
+from api import batch_schemas, examples, gallery_schemas, schemas
 from tests.api.openapi import OPENAPI, describe_api
 
 CONTRACT = json.loads(OPENAPI.read_text("utf-8"))
@@ -27,11 +27,11 @@ def test_the_committed_contract_is_the_served_one(client: httpx.Client) -> None:
 def test_every_route_has_an_example_and_a_summary(path: str, method: str, operation: dict) -> None:
     assert operation["description"]
     success = next(response for status, response in operation["responses"].items() if status < "300")
+    kind = "application/x-ndjson" if path.endswith("/batch") else "application/json"
     if method != "delete":
-        shown = success["content"]["application/json"]
-        assert "example" in shown, f"{method} {path} shows no example of its answer"
+        assert "example" in success["content"][kind], f"{method} {path} shows no example of its answer"
     if "requestBody" in operation:
-        assert "example" in operation["requestBody"]["content"]["application/json"]
+        assert "example" in operation["requestBody"]["content"][kind]
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,8 @@ def test_every_route_has_an_example_and_a_summary(path: str, method: str, operat
         (examples.PEOPLE, gallery_schemas.PersonList),
         (examples.ENROLLED, gallery_schemas.EnrolResponse),
         (examples.IDENTIFIED, gallery_schemas.IdentifyResponse),
+        (examples.BATCH_IDENTIFIED[0], batch_schemas.BatchIdentified),
+        (examples.BATCH_ENROLLED[0], batch_schemas.BatchEnrolled),
         (examples.MODELS, schemas.ModelList),
         (examples.LIVE, schemas.Live),
         (examples.READY, schemas.Ready),
@@ -61,7 +63,8 @@ def test_every_body_can_be_sent_as_a_form_and_as_json() -> None:
     ]
     assert len(bodies) >= 8
     for body in bodies:
-        assert body.keys() == {"multipart/form-data", "application/json"}
+        assert body.keys() - {"application/json", "application/x-ndjson"} == {"multipart/form-data"}
+        assert len(body) == 2
 
 
 def test_the_documentation_page_loads_nothing_from_elsewhere(client: httpx.Client) -> None:

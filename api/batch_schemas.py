@@ -1,0 +1,96 @@
+"""The shapes of a batch's entries and answers."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from api.gallery_schemas import EnrolledFace, EnrolOptions, IdentifyResult, Metadata, Name, Oddity, Probe
+from api.schemas import Id, Response
+from model.enrolment import Application
+from model.errors import SamefaceError
+from model.faces import Embedding
+from model.gallery import Gallery
+from model.identify import Result
+
+EntryId = Annotated[str, Field(min_length=1, max_length=255)]
+
+
+class ProbeEntry(Probe):
+    """A probe, and the id by which its answer is known."""
+
+    id: EntryId
+
+    def to_probe(self, gallery: Gallery) -> bytes | Embedding | SamefaceError:
+        """The photo or embedding, or why it is none."""
+        try:
+            return self.image if self.image is not None else self.take_embedding(gallery)
+        except SamefaceError as error:
+            return error
+
+
+class EnrolEntry(ProbeEntry):
+    """Somebody to enrol."""
+
+    person_id: Id | None = Field(
+        None, description="A known one gets one more face; one is made if none is sent."
+    )
+    name: Name | None = Field(None, description="Of a new person; a known one keeps theirs.")
+    metadata: Metadata = Field(default={}, description="Of a new person; a known one keeps theirs.")
+
+    def to_application(
+        self, gallery: Gallery, options: EnrolOptions, idempotency_key: str | None
+    ) -> Application | SamefaceError:
+        """For the registrar, or why it is none."""
+        probe = self.to_probe(gallery)
+        if isinstance(probe, SamefaceError):
+            return probe
+        return Application(
+            person_id=self.person_id,
+            name=self.name,
+            metadata=self.metadata,
+            photos=[probe] if isinstance(probe, bytes) else [],
+            embeddings=[probe] if isinstance(probe, Embedding) else [],
+            may_exist=True,
+            faces=options.faces,
+            min_quality=options.min_quality,
+            idempotency_key=f"{idempotency_key}\n{self.id}" if idempotency_key else None,
+        )
+
+
+class BatchIdentified(Response):
+    """Who is in one probe of a batch."""
+
+    id: str
+    results: list[IdentifyResult]
+
+    @classmethod
+    def from_answers(
+        cls, block: Sequence[ProbeEntry], answers: Sequence[list[Result] | SamefaceError]
+    ) -> list["BatchIdentified | SamefaceError"]:
+        """In the order of the entries."""
+        return [
+            answer
+            if isinstance(answer, SamefaceError)
+            else cls(id=entry.id, results=[IdentifyResult.model_validate(result) for result in answer])
+            for entry, answer in zip(block, answers, strict=True)
+        ]
+
+
+class BatchEnrolled(Response):
+    """Who was enrolled by one entry of a batch."""
+
+    id: str
+    person_id: str
+    faces: list[EnrolledFace]
+    warnings: list[Oddity]
+
+    @classmethod
+    def from_answers(
+        cls, block: Sequence[ProbeEntry], answers: Sequence[dict[str, Any] | SamefaceError]
+    ) -> list["BatchEnrolled | SamefaceError"]:
+        """In the order of the entries."""
+        return [
+            answer if isinstance(answer, SamefaceError) else cls(id=entry.id, **answer)
+            for entry, answer in zip(block, answers, strict=True)
+        ]

@@ -1,0 +1,158 @@
+"""A batch: entries in, answers out, both at the same time and in flat memory.
+
+Starlette's streaming response listens for a disconnect by reading, which would swallow a body that is still
+coming in. So this response reads the body itself: one task reads, one works on what has arrived, one sends.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeAlias
+
+from fastapi import Request
+from pydantic import BaseModel
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from api.arrivals import Arrival, Mailbox, reader_for
+from api.errors import BodyTooLarge, InvalidRequest, TimedOut, describe_failure
+from api.settings import Settings
+from api.spool import Spool, SpoolFull
+from api.uploads import UploadBudget, parse_json, validate
+from model.errors import SamefaceError
+
+BLOCK_ENTRIES = 256
+BLOCK_BYTES = 1_000_000  # some ten photos: their answers flow before the next are looked at
+WAITING_BYTES = 8_000_000
+PATIENCE = 2  # times the limit of a request without any progress, and the connection is cut
+
+Work: TypeAlias = Callable[[list[Any]], Awaitable[Sequence[BaseModel | SamefaceError]]]
+
+
+class BatchResponse(Response):
+    """Reads entries of a schema, gives them in blocks to `work`, and sends its answers in their order."""
+
+    media_type = "application/x-ndjson"
+
+    def __init__(self, request: Request, schema: type[BaseModel], work: Work) -> None:
+        self.settings: Settings = request.app.state.settings
+        self.uploads: UploadBudget = request.app.state.uploads
+        self.arrivals = reader_for(request.headers.get("content-type", ""), self.settings)
+        self.schema = schema
+        self.work = work
+        self.background = None
+        self.status_code = 200
+        self.init_headers()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read, work and send until the last answer is out or the client is gone."""
+        held = WAITING_BYTES + self.settings.max_image_bytes  # at most, at any time
+        self.uploads.take(held)
+        mailbox, spool = Mailbox(WAITING_BYTES), Spool(self.settings.max_unread_bytes)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self.read(scope, receive, mailbox))
+                tasks.create_task(self.answer(scope, mailbox, spool))
+                tasks.create_task(self.send(scope, spool, send))
+        except* ClientDisconnect:
+            pass  # nobody is left to answer
+        finally:
+            spool.close()
+            self.uploads.give_back(held)
+
+    async def read(self, scope: Scope, receive: Receive, mailbox: Mailbox) -> None:
+        """The body into the mailbox, as fast as there is room."""
+        number, more, seconds = 0, True, self.settings.request_seconds
+        while more:
+            try:
+                async with asyncio.timeout(seconds):
+                    message = await receive()
+            except TimeoutError:
+                problem = TimedOut(f"Nothing arrived for {seconds:g} seconds.", limit=seconds)
+                await mailbox.put([Arrival(number + 1, problem)])
+                break
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            self.renew(scope)
+            more = message.get("more_body", False)
+            found = self.arrivals.write(message.get("body", b"")) + ([] if more else self.arrivals.close())
+            number = found[-1].number if found else number
+            await mailbox.put(found)
+        await mailbox.close()
+
+    async def answer(self, scope: Scope, mailbox: Mailbox, spool: Spool) -> None:
+        """Answers into the spool, block by block; once it is full, the rest of the body is read in vain."""
+        full = False
+        while block := await mailbox.take_block(BLOCK_ENTRIES, BLOCK_BYTES):
+            if full:
+                continue
+            self.renew(scope)
+            try:
+                spool.put(await self.answer_block(scope, block))
+            except SpoolFull:
+                full = True
+        limit = spool.limit_bytes
+        problem = BodyTooLarge(f"More than {limit} bytes of answers were left unread.", limit=limit)
+        spool.end(encode_failure(None, problem, scope) if full else b"")
+
+    async def answer_block(self, scope: Scope, block: list[Arrival]) -> bytes:
+        """The answers to a block, in its order, those that could not be read among them."""
+        entries = await asyncio.to_thread(lambda: [self.parse(arrival) for arrival in block])
+        answers = iter(await self.work([entry for entry in entries if isinstance(entry, BaseModel)]))
+
+        def encode() -> bytes:
+            lines = []
+            for arrival, entry in zip(block, entries, strict=True):
+                answer = next(answers) if isinstance(entry, BaseModel) else entry
+                if isinstance(answer, BaseModel):
+                    lines.append(answer.model_dump_json().encode() + b"\n")
+                else:
+                    answer.facts["line"] = arrival.number
+                    lines.append(encode_failure(find_id(arrival), answer, scope))
+            return b"".join(lines)
+
+        return await asyncio.to_thread(encode)
+
+    def parse(self, arrival: Arrival) -> BaseModel | SamefaceError:
+        """The entry as the schema wants it, or what is wrong with it."""
+        content = arrival.content
+        if isinstance(content, SamefaceError):
+            return content
+        try:
+            if isinstance(content, dict):
+                return validate(self.schema, content)
+            return parse_json(content, self.schema)
+        except InvalidRequest as error:
+            return error
+
+    async def send(self, scope: Scope, spool: Spool, send: Send) -> None:
+        """The answers to the client, as fast as it reads them."""
+        headers = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+        content = await spool.take()
+        await send(headers)
+        while content:
+            await send({"type": "http.response.body", "body": content, "more_body": True})
+            self.renew(scope)
+            content = await spool.take()
+        await send({"type": "http.response.body"})
+
+    def renew(self, scope: Scope) -> None:
+        """Something moved: the request may take longer."""
+        scope["state"]["deadline"].renew(PATIENCE * self.settings.request_seconds)
+
+
+def encode_failure(id: str | None, error: SamefaceError, scope: Scope) -> bytes:  # noqa: A002 (the contract's word)
+    """The line of an entry that failed, or with no id, of the whole stream."""
+    return json.dumps({"id": id, "error": describe_failure(error, scope)}).encode() + b"\n"
+
+
+def find_id(arrival: Arrival) -> str | None:
+    """Whose line it was, if that can be read at all."""
+    if not isinstance(arrival.content, bytes):
+        return arrival.id
+    try:
+        found = json.loads(arrival.content).get("id")
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    return found if isinstance(found, str) else None
