@@ -1,6 +1,7 @@
 """What routes ask for: a loaded pipeline with room in its queue, and a key with the right scope.
 
-All of them are `async`, although none waits: FastAPI would send a plain function to another thread.
+All of them are `async`, although few wait: FastAPI would send a plain function to another thread. And none of
+them depends on another: FastAPI works through what is nested once for every place that it is nested in.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from model.gallery import Gallery as OpenGallery
 from model.pipeline import Pipeline as LoadedPipeline
 from model.records import Collection as StoredCollection
 
+Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9._~-]{1,128}$")]
 bearer = HTTPBearer(auto_error=False, description="Needed only where the server has API keys.")
 
 
@@ -39,49 +41,46 @@ def require_scope(scope: str) -> Callable[..., Awaitable[None]]:
     return check
 
 
+def loaded(request: Request) -> tuple[LoadedPipeline, OpenGallery]:
+    """Pipeline and gallery once they are loaded."""
+    state = request.app.state
+    if state.pipeline is None:
+        failed = state.failure is not None
+        why = "could not be loaded: see the server's log" if failed else "are still being loaded"
+        raise NotReady(f"The networks {why}.", retry_after_seconds=2)
+    return state.pipeline, state.gallery
+
+
 async def get_pipeline(request: Request) -> LoadedPipeline:
-    """The pipeline once it is loaded."""
-    pipeline: LoadedPipeline | None = request.app.state.pipeline
-    if pipeline is None:
-        failed = request.app.state.failure is not None
-        state = "could not be loaded: see the server's log" if failed else "are still being loaded"
-        raise NotReady(f"The networks {state}.", retry_after_seconds=2)
-    return pipeline
+    """Who works on photos."""
+    return loaded(request)[0]
 
 
-Pipeline = Annotated[LoadedPipeline, Depends(get_pipeline)]
-
-
-async def require_room(pipeline: Pipeline) -> None:
+async def require_room(request: Request) -> None:
     """Refuse before the upload what would be refused after it."""
-    pipeline.workers.check_room()
+    loaded(request)[0].workers.check_room()
 
 
-async def get_gallery(request: Request, _: Pipeline) -> OpenGallery:
-    """The gallery once it is open."""
-    gallery: OpenGallery = request.app.state.gallery
-    return gallery
+async def get_gallery(request: Request) -> OpenGallery:
+    """Who is enrolled."""
+    return loaded(request)[1]
 
 
-Gallery = Annotated[OpenGallery, Depends(get_gallery)]
+async def get_registrar(request: Request) -> OpenRegistrar:
+    """Who enrols people."""
+    return OpenRegistrar(*loaded(request))
 
-Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9._~-]{1,128}$")]
 
-
-async def get_collection(collection: Id, gallery: Gallery) -> StoredCollection:
+async def get_collection(collection: Id, request: Request) -> StoredCollection:
     """The collection that the address names."""
+    _, gallery = loaded(request)
     return await asyncio.to_thread(gallery.get_collection, collection)
 
 
-Collection = Annotated[StoredCollection, Depends(get_collection)]
-
-
-async def get_registrar(pipeline: Pipeline, gallery: Gallery) -> OpenRegistrar:
-    """Who enrols people."""
-    return OpenRegistrar(pipeline, gallery)
-
-
+Pipeline = Annotated[LoadedPipeline, Depends(get_pipeline)]
+Gallery = Annotated[OpenGallery, Depends(get_gallery)]
 Registrar = Annotated[OpenRegistrar, Depends(get_registrar)]
+Collection = Annotated[StoredCollection, Depends(get_collection)]
 IdempotencyKey = Annotated[str | None, Header(max_length=255)]
 
 READ = Depends(require_scope("read"))

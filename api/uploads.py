@@ -1,6 +1,5 @@
 """Reads a request's body while it streams in, multipart or JSON, into the fields that a route takes."""
 
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -60,6 +59,8 @@ def body_of(schema: type[Body]) -> Callable[[Request], Awaitable[Body]]:
             body = bytearray()
             async for chunk in limit_body(request, limit):
                 body += chunk
+            if len(body) <= MAX_FIELD_BYTES:  # not worth a thread
+                return parse_json(body, schema)
             return await run_in_threadpool(parse_json, body, schema)
         if not kind and not has_body(request.scope):
             return validate(schema, {})
@@ -105,10 +106,11 @@ def parse_json(body: bytes | bytearray, schema: type[Body]) -> Body:
     if sum(body.count(mark) for mark in JSON_MARKS) > MAX_JSON_MARKS:
         raise InvalidRequest("The JSON has far more values than this request takes.")
     try:
-        fields = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise InvalidRequest("The body is not valid JSON.") from error
-    return validate(schema, fields)
+        return schema.model_validate_json(body)
+    except ValidationError as error:
+        if error.errors(include_input=False, include_url=False)[0]["type"] == "json_invalid":
+            raise InvalidRequest("The body is not valid JSON.") from None
+        raise refuse(error) from None
 
 
 def validate(schema: type[Body], fields: Any) -> Body:
@@ -116,4 +118,9 @@ def validate(schema: type[Body], fields: Any) -> Body:
     try:
         return schema.model_validate(fields)
     except ValidationError as error:
-        raise to_invalid_request(error.errors(include_input=False, include_url=False)) from None
+        raise refuse(error) from None
+
+
+def refuse(error: ValidationError) -> InvalidRequest:
+    """What pydantic found, without the input that it quotes."""
+    return to_invalid_request(error.errors(include_input=False, include_url=False))

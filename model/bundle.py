@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def are_points(values: Any, count: int) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bundle:
     """A contract, the file it speaks of, and that file's hash."""
 
@@ -112,7 +113,7 @@ class Bundle:
         """Where the ONNX file is."""
         return self.folder / self.file
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """The hash of all that decides an embedding: galleries and calibrations bind to it."""
         deciding = ("kind", "input_size", "colour_order", "mean", "std", "template", "dimension")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import (
+    bindparam,
     delete,
     insert,
     select,
@@ -34,6 +35,14 @@ from model.rows import (
 from model.schema import changes, collections, faces, migrate, people
 
 ROWS_AT_ONCE = 10_000
+
+# What every search asks, built once: SQLAlchemy takes longer to build a statement than SQLite to answer it.
+COLLECTION_NAMED = select(collections).where(collections.c.name == bindparam("name"))
+FACES_NAMED = (
+    select(faces.c.key, people.c.person_id, people.c.name, faces.c.face_id)
+    .join(people, people.c.key == faces.c.person)
+    .where(faces.c.key.in_(bindparam("keys", expanding=True)))
+)
 
 
 class Store:
@@ -87,8 +96,8 @@ class Store:
 
     def get_collection(self, name: str) -> Collection:
         """A collection by its name."""
-        with self._database.reading() as connection:
-            row = connection.execute(select(collections).where(collections.c.name == name)).one_or_none()
+        with self._database.looking() as connection:
+            row = connection.execute(COLLECTION_NAMED, {"name": name}).one_or_none()
         if row is None:
             raise CollectionNotFound(f"There is no collection {name!r}.")
         return Collection(**row._mapping)
@@ -226,13 +235,9 @@ class Store:
 
     def name_faces(self, keys: Sequence[int]) -> dict[int, tuple[str, str | None, str]]:
         """Person, name and face id of faces by their keys; those deleted meanwhile are left out."""
-        wanted = (
-            select(faces.c.key, people.c.person_id, people.c.name, faces.c.face_id)
-            .join(people, people.c.key == faces.c.person)
-            .where(faces.c.key.in_(keys))
-        )
-        with self._database.reading() as connection:
-            return {row.key: (row.person_id, row.name, row.face_id) for row in connection.execute(wanted)}
+        with self._database.looking() as connection:
+            found = connection.execute(FACES_NAMED, {"keys": keys}).all()
+        return {key: (person_id, name, face_id) for key, person_id, name, face_id in found}
 
     def find_photos(self, collection: Collection, photos: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Person and face id of faces that came from these very photos, by the photo's hash."""
