@@ -16,7 +16,7 @@ test: .venv/developing-$(EXTRA)
 	$(BIN)/pytest
 
 torture: .venv/developing-$(EXTRA)
-	SAMEFACE_KILLS=200 $(BIN)/pytest tests/test_torture.py
+	SAMEFACE_KILLS=200 SAMEFACE_SECONDS=60 $(BIN)/pytest tests/test_torture.py tests/test_workers.py
 
 check: lint test
 
@@ -36,11 +36,11 @@ openapi: .venv/developing-$(EXTRA)
 $(BIN)/python:
 	$(PYTHON) -m venv .venv
 
-# The runtimes for CPU and GPU are two packages with the same files: only one may be there.
+# ONNX Runtime and FAISS for CPU and for GPU are packages with the same files: only one may be there.
 .venv/serving-$(EXTRA): pyproject.toml | $(BIN)/python
 	@echo "Installing sameface into .venv (a minute, once)"
 	@rm -f .venv/serving-* .venv/developing-*
-	@$(PIP) uninstall --yes onnxruntime onnxruntime-gpu
+	@$(PIP) uninstall --yes onnxruntime onnxruntime-gpu faiss-cpu faiss-gpu-cu12
 	@$(PIP) install --editable '.[$(EXTRA)]'
 	@touch $@
 

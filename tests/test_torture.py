@@ -3,6 +3,7 @@
 `make test` kills it a few times, `make torture` two hundred.
 """
 
+import json
 import os
 import random
 import signal
@@ -107,3 +108,36 @@ def test_nothing_acknowledged_is_lost_however_often_the_server_is_killed(start, 
     check(address_of(start("--log-level", "error", SAMEFACE_DATA=str(tmp_path))), ledger)
     assert len(ledger.enrolled) > KILLS
     assert ledger.deleted
+
+
+def test_a_batch_that_was_cut_by_a_kill_is_finished_by_its_retry(start, tmp_path: Path) -> None:
+    """The answers that came before the kill stay, and nobody is enrolled twice."""
+    people = random_units(3000, DIMENSION, 5)
+    lines = [
+        json.dumps({"id": str(n), "person_id": f"p{n}", "embedding": row.tolist()}).encode() + b"\n"
+        for n, row in enumerate(people)
+    ]
+    headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": "once"}
+    process = start("--log-level", "error", SAMEFACE_DATA=str(tmp_path))
+    address = f"{address_of(process)}{STAFF}"
+    assert httpx.put(address).status_code == 201
+    before: list[str] = []
+    try:
+        with httpx.stream(
+            "POST", f"{address}/people/batch", content=iter(lines), headers=headers, timeout=60
+        ) as response:
+            for line in response.iter_lines():
+                before.append(line)
+                if len(before) == 300:
+                    process.send_signal(signal.SIGKILL)
+    except httpx.TransportError:
+        pass
+    process.wait()
+    assert 300 <= len(before) < len(people)
+    address = f"{address_of(start('--log-level', 'error', SAMEFACE_DATA=str(tmp_path)))}{STAFF}"
+    survived = httpx.get(address).json()["faces"]
+    assert len(before) <= survived < len(people)
+    retry = httpx.post(f"{address}/people/batch", content=b"".join(lines), headers=headers, timeout=60)
+    after = retry.text.splitlines()
+    assert [json.loads(line) for line in after[: len(before)]] == [json.loads(line) for line in before]
+    assert httpx.get(address).json()["faces"] == len(after) == len(people)

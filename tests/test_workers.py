@@ -1,5 +1,6 @@
 """`sameface serve --workers 2`: two processes that behave like one."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -9,11 +10,13 @@ from pathlib import Path
 
 import httpx
 import numpy as np
+import pytest
 
 from tests.conftest import address_of, wait_for
 from tests.model.people import random_units
 from tests.networks import DIMENSION
 
+SECONDS = float(os.environ.get("SAMEFACE_SECONDS", "4"))
 TWO = ("--workers", "2", "--log-level", "warning")
 
 
@@ -29,12 +32,16 @@ class Client:
         self.staff = staff
         self.number = number
         self.missed: list[str] = []
+        self.turns = 0
 
-    def work(self) -> None:
-        for turn in range(8):
+    def work(self, until: float) -> None:
+        for turn in itertools.count():
+            if time.monotonic() > until:
+                return
+            self.turns += 1
             person_id, [embedding] = (
                 f"c{self.number}-{turn}",
-                random_units(1, DIMENSION, 100 * self.number + turn),
+                random_units(1, DIMENSION, 100_000 * self.number + turn),
             )
             body = {"person_id": person_id, "embeddings": [embedding.tolist()]}
             assert self.ask("POST", "/people", json=body).status_code == 201
@@ -57,18 +64,22 @@ class Client:
         return response
 
 
+@pytest.mark.timeout(60 + 2 * SECONDS)
 def test_no_client_ever_misses_its_own_write_or_sees_its_own_delete(start, tmp_path: Path) -> None:
+    """For a few seconds in `make test`, for a minute in `make torture`."""
     process = start(*TWO, SAMEFACE_DATA=str(tmp_path))
     staff = f"{address_of(process)}/v1/collections/staff"
     assert len(workers_of(process)) == 2
     wait_for(lambda: httpx.put(staff).status_code in (200, 201))
-    clients = [Client(staff, number) for number in range(4)]
-    threads = [threading.Thread(target=client.work) for client in clients]
+    clients = [Client(staff, number) for number in range(8)]
+    until = time.monotonic() + SECONDS
+    threads = [threading.Thread(target=client.work, args=[until]) for client in clients]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [client.missed for client in clients] == [[]] * 4
+    assert [client.missed for client in clients] == [[]] * 8
+    assert all(client.turns for client in clients)
 
 
 def test_a_worker_that_dies_is_replaced_and_sigterm_ends_all(start, tmp_path: Path) -> None:
