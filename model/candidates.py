@@ -20,7 +20,8 @@ log = logging.getLogger("sameface.index")
 Faiss: TypeAlias = Any
 
 EXACT_ROWS = 50_000  # up to here comparing every row costs a few milliseconds at most
-SEARCHED_SHARE = 0.08  # of the cells a probe looks at
+CELLS = 4  # times the square root of the rows
+SEARCHED_SHARE = 0.07  # of the cells a probe looks at
 CELL_SAMPLES = 40  # rows that train a centre
 TRAINING_ROUNDS = 8
 OUTGROWN = 4  # times as many rows as a search structure was made for call for a new one
@@ -57,7 +58,7 @@ def build_candidates(kind: str, columns: Columns) -> Faiss:
 
 def train_cells(columns: Columns) -> Faiss:
     """An empty IVF index with its centres trained."""
-    cells = 2 ** round(math.log2(2 * math.sqrt(len(columns))))
+    cells = 2 ** round(math.log2(CELLS * math.sqrt(len(columns))))
     index: Faiss = faiss.index_factory(columns.dimension, f"IVF{cells},SQfp16", faiss.METRIC_INNER_PRODUCT)
     index.cp.niter = TRAINING_ROUNDS
     index.cp.min_points_per_centroid = 1  # a small gallery is searched well enough without FAISS's warning

@@ -34,7 +34,7 @@ from model.rows import (
 )
 from model.schema import changes, collections, faces, migrate, people
 
-ROWS_AT_ONCE = 10_000
+ROWS_AT_ONCE = 2_000
 
 # What every search asks, built once: SQLAlchemy takes longer to build a statement than SQLite to answer it.
 COLLECTION_NAMED = select(collections).where(collections.c.name == bindparam("name"))
