@@ -10,7 +10,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from api.errors import BodyTooLarge, InvalidRequest, UnsupportedMediaType, to_invalid_request
+from api.errors import (
+    BodyTooLarge,
+    InvalidRequest,
+    TooManyImages,
+    UnsupportedMediaType,
+    to_invalid_request,
+)
 from api.forms import MAX_FIELD_BYTES, FormReader
 from api.schemas import Photo
 from api.settings import Settings
@@ -18,7 +24,7 @@ from model.errors import Overloaded
 
 BASE64_GROWTH = 4 / 3
 JSON_MARKS = b'{[,:"'  # none of them occurs in base64, so a body of photos has few, however long it is
-MAX_JSON_MARKS = 20_000
+MAX_JSON_MARKS = 200_000
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -60,8 +66,11 @@ def body_of(schema: type[Body]) -> Callable[[Request], Awaitable[Body]]:
             async for chunk in limit_body(request, limit):
                 body += chunk
             if len(body) <= MAX_FIELD_BYTES:  # not worth a thread
-                return parse_json(body, schema)
-            return await run_in_threadpool(parse_json, body, schema)
+                parsed = parse_json(body, schema)
+            else:
+                parsed = await run_in_threadpool(parse_json, body, schema)
+            limit_images(parsed, photos, settings.max_images)
+            return parsed
         if not kind and not has_body(request.scope):
             return validate(schema, {})
         raise UnsupportedMediaType("Send multipart/form-data or application/json.")
@@ -99,6 +108,12 @@ async def limit_body(request: Request, limit: int) -> AsyncIterator[bytes]:
             yield chunk
     finally:
         budget.give_back(received)
+
+
+def limit_images(body: BaseModel, photos: dict[str, bool], limit: int) -> None:
+    """As many as a form may have."""
+    if sum(len(getattr(body, name)) for name, many in photos.items() if many) > limit:
+        raise TooManyImages(f"A request may have {limit} images.", limit=limit)
 
 
 def parse_json(body: bytes | bytearray, schema: type[Body]) -> Body:

@@ -1,16 +1,21 @@
 """How well are people identified, on real photos?
 
 Of the people with two or more photos one photo each is enrolled, and their others are probes that have a mate
-in the gallery; the photos of people with a single one are probes that have none.
+in the gallery; the photos of people with a single one are probes that have none. Then the people with three
+or more photos are enrolled by all but their last, to compare the two ways of fusing a person's faces.
 
     python -m benchmarks.identify_real LFW_FOLDER [--data ~/.sameface]
 """
 
 import argparse
 import tempfile
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -23,79 +28,109 @@ from model.records import NewFace, NewPerson
 
 LIMIT = 10
 THRESHOLDS = (0.30, 0.363, 0.40, 0.45, 0.50)
+FPIR = 0.01  # at which the fusions are compared
+
+Faces = Mapping[str, Sequence[Embedding]]  # by name
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Who was really there, and who was found."""
+
+    name: str
+    candidates: list[Candidate]
+
+    def is_match(self, threshold: float) -> bool:
+        """Whether the right person comes first and passes."""
+        return self.candidates[0].name == self.name and self.candidates[0].similarity >= threshold
 
 
 def main() -> None:
-    """Enrol, search, and print the table."""
+    """Enrol, search, and print the tables."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("lfw", type=Path)
     arguments.add_argument("--data", type=Path, default=Path("~/.sameface").expanduser())
     options = arguments.parse_args()
-    people = {folder.name: sorted(folder.iterdir()) for folder in sorted((options.lfw / "images").iterdir())}
-    pipeline = open_from(options.data)
-    embeddings = embed_all(pipeline, [path for paths in people.values() for path in paths])
-    with tempfile.TemporaryDirectory() as folder:
-        gallery = Gallery(Path(folder) / "gallery.db", pipeline.embedder.bundle)
-        results = search_all(gallery, people, embeddings)
-        gallery.close()
-    pipeline.close()
-    print_table(*results)
+    with closing(open_from(options.data)) as pipeline, tempfile.TemporaryDirectory() as folder:
+        people = embed_all(pipeline, options.lfw / "images")
+        strangers = {name: faces for name, faces in people.items() if len(faces) == 1}
+        with closing(Gallery(Path(folder) / "gallery.db", pipeline.embedder.bundle)) as gallery:
+            console = Console(width=110)
+            compare_thresholds(gallery, people, strangers, console)
+            compare_fusions(gallery, people, strangers, console)
 
 
-def embed_all(pipeline: Pipeline, paths: list[Path]) -> dict[Path, Embedding]:
-    """The prominent face of every photo that has one."""
+def embed_all(pipeline: Pipeline, folder: Path) -> Faces:
+    """The prominent faces of everybody's photos, of those that have one."""
 
-    def embed(path: Path) -> Embedding | None:
+    def embed(path: Path) -> tuple[str, list[Embedding]]:
         faces = pipeline.embed_faces(path.read_bytes(), "prominent").faces
-        return faces[0].embedding if faces else None
+        return path.parent.name, [face.embedding for face in faces]
 
+    paths = sorted(folder.glob("*/*"))
+    people: dict[str, list[Embedding]] = {}
     with ThreadPoolExecutor(pipeline.options.threads) as executor:
-        found = track(executor.map(embed, paths), total=len(paths), transient=True)
-        return {path: embedding for path, embedding in zip(paths, found, strict=True) if embedding}
+        for name, faces in track(executor.map(embed, paths), total=len(paths), transient=True):
+            people.setdefault(name, []).extend(faces)
+    return people
 
 
-Probes = list[tuple[str, list[Candidate]]]
+def search(gallery: Gallery, collection: str, enrolled: Faces, probes: Faces, fusion: str) -> list[Found]:
+    """Who is found for each probe among the enrolled."""
+    made, new = gallery.create_collection(collection)
+    if new:
+        gallery.enrol(
+            made,
+            [
+                NewPerson(
+                    f"p{number}",
+                    [NewFace(f"{number}-{n}", face.values) for n, face in enumerate(faces)],
+                    name,
+                )
+                for number, (name, faces) in enumerate(enrolled.items())
+            ],
+        )
+    asked = [(name, face) for name, faces in probes.items() for face in faces]
+    now = gallery.get_collection(collection)
+    candidates = gallery.search(now, [face for _, face in asked], LIMIT, fusion)
+    return [Found(name, found) for (name, _), found in zip(asked, candidates, strict=True)]
 
 
-def search_all(
-    gallery: Gallery, people: dict[str, list[Path]], embeddings: dict[Path, Embedding]
-) -> tuple[Probes, Probes, int]:
-    """Who each probe is and what was found for it: with a mate, without one, and the gallery's size."""
-    collection, _ = gallery.create_collection("lfw")
-    enrolled = {name: paths for name, paths in people.items() if len(paths) > 1 and paths[0] in embeddings}
-    gallery.enrol(
-        collection,
-        [
-            NewPerson(f"p{number}", [NewFace(f"f{number}", embeddings[paths[0]].values)], name)
-            for number, (name, paths) in enumerate(enrolled.items())
-        ],
-    )
-    mated = [(name, path) for name, paths in enrolled.items() for path in paths[1:] if path in embeddings]
-    unmated = [
-        (name, paths[0]) for name, paths in people.items() if len(paths) == 1 and paths[0] in embeddings
-    ]
-    found = gallery.search(collection, [embeddings[path] for _, path in (*mated, *unmated)], LIMIT)
-    named = [(name, candidates) for (name, _), candidates in zip((*mated, *unmated), found, strict=True)]
-    return named[: len(mated)], named[len(mated) :], len(enrolled)
-
-
-def print_table(mated: Probes, unmated: Probes, size: int) -> None:
-    """FNIR and FPIR at some thresholds; rank-1 is what a threshold of -1 would give."""
-    first = sum(candidates[0].name == name for name, candidates in mated)
+def compare_thresholds(gallery: Gallery, people: Faces, strangers: Faces, console: Console) -> None:
+    """FNIR and FPIR with one photo per person; rank-1 is what a threshold of -1 would give."""
+    several = {name: faces for name, faces in people.items() if len(faces) > 1}
+    enrolled = {name: faces[:1] for name, faces in several.items()}
+    mated = search(gallery, "one", enrolled, {name: faces[1:] for name, faces in several.items()}, "max")
+    unmated = search(gallery, "one", enrolled, strangers, "max")
+    first = np.mean([found.is_match(-1) for found in mated])
     table = Table("threshold", "FNIR", "FPIR")
     for threshold in THRESHOLDS:
-        missed = sum(not is_match(name, candidates, threshold) for name, candidates in mated)
-        false = sum(candidates[0].similarity >= threshold for _, candidates in unmated)
-        table.add_row(f"{threshold:g}", f"{missed / len(mated):.2%}", f"{false / len(unmated):.2%}")
-    console = Console(width=110)
-    console.print(f"{size} people enrolled, {len(mated)} mated and {len(unmated)} unmated probes")
-    console.print(f"right person first: {first / len(mated):.2%}")
-    console.print(table)
+        missed = np.mean([not found.is_match(threshold) for found in mated])
+        false = np.mean([found.candidates[0].similarity >= threshold for found in unmated])
+        table.add_row(f"{threshold:g}", f"{missed:.2%}", f"{false:.2%}")
+    console.print(
+        f"{len(enrolled)} people by one photo, {len(mated)} mated and {len(unmated)} unmated probes"
+    )
+    console.print(f"right person first: {first:.2%}", table)
 
 
-def is_match(name: str, candidates: list[Candidate], threshold: float) -> bool:
-    """Whether the right person comes first and passes."""
-    return candidates[0].name == name and candidates[0].similarity >= threshold
+def compare_fusions(gallery: Gallery, people: Faces, strangers: Faces, console: Console) -> None:
+    """Max and mean at the same FPIR, with several photos per person."""
+    several = {name: faces for name, faces in people.items() if len(faces) > 2}
+    enrolled = {name: faces[:-1] for name, faces in several.items()}
+    probes = {name: faces[-1:] for name, faces in several.items()}
+    table = Table("fusion", "right person first", f"threshold at FPIR {FPIR:.0%}", "FNIR there")
+    for fusion in ("max", "mean"):
+        unmated = search(gallery, "several", enrolled, strangers, fusion)
+        mated = search(gallery, "several", enrolled, probes, fusion)
+        threshold = float(np.quantile([found.candidates[0].similarity for found in unmated], 1 - FPIR))
+        first = np.mean([found.is_match(-1) for found in mated])
+        missed = np.mean([not found.is_match(threshold) for found in mated])
+        table.add_row(fusion, f"{first:.2%}", f"{threshold:.3f}", f"{missed:.2%}")
+    faces = sum(len(held) for held in enrolled.values())
+    console.print(
+        f"{len(enrolled)} people by {faces} photos, a probe of each, {len(strangers)} strangers", table
+    )
 
 
 if __name__ == "__main__":

@@ -217,6 +217,10 @@ def test_metadata_in_a_form_is_json(client: httpx.Client, staff: str) -> None:
 
 def test_more_images_than_the_limit_are_refused_as_they_come_in(client: httpx.Client, staff: str) -> None:
     expect(enrol(client, staff, *[photo_of(1)] * 17), 413, "too_many_images")
+    expect(enrol(client, staff, *[b"x"] * 10_000), 413, "too_many_images")
+    for count in (17, 10_000):
+        body = {"images": [{"base64": "eA=="}] * count}
+        expect(client.post(f"{staff}/people", json=body), 413, "too_many_images")
 
 
 # Verify against an enrolled person.
