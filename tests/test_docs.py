@@ -1,6 +1,8 @@
 """What the README and its neighbours say is what the code does."""
 
+import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import yaml
 from api.errors import PROBLEMS
 from api.settings import PREFIX, Settings
 from sameface import ROOMS
+from tests.networks import DIMENSION
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -80,15 +83,24 @@ def test_every_make_target_of_the_readme_exists(target: str) -> None:
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
 
 
+def run_curl(route: str, client, folder: Path) -> str:
+    """The README's line for a route, with the address and the demo's folder replaced by the test's own."""
+    [line] = re.findall(rf"^curl .*{route}$", CONSOLE, re.MULTILINE)
+    line = line.replace("$HOME/.sameface/demo", str(folder))
+    line = line.replace("http://127.0.0.1:8000", str(client.base_url).rstrip("/"))
+    return subprocess.run(shlex.split(line), capture_output=True, text=True, check=True, cwd=folder).stdout
+
+
 def test_the_curl_line_of_the_readme_verifies_the_portraits(real_data, serve) -> None:
-    """With the address and the folder replaced by the test's own."""
-    [line] = re.findall(r"^curl .*$", CONSOLE, re.MULTILINE)
     with serve(recognizer=real_data.recognizer, detector=real_data.detector) as client:
-        words = line.replace("$HOME/.sameface/demo", str(real_data.demo)).replace(
-            "http://127.0.0.1:8000", str(client.base_url).rstrip("/")
-        )
-        answer = subprocess.run(words.split(), capture_output=True, text=True, check=True).stdout
-    assert '"same_person":true' in answer
+        assert '"same_person":true' in run_curl("/v1/verify", client, real_data.demo)
+
+
+def test_the_curl_line_of_the_readme_sends_a_batch(client, tmp_path: Path) -> None:
+    client.put("/v1/collections/staff")
+    probe = {"id": "1", "embedding": [1.0] + [0.0] * (DIMENSION - 1)}
+    (tmp_path / "probes.ndjson").write_text(json.dumps(probe))
+    assert '{"id":"1","results":[' in run_curl("/identify/batch", client, tmp_path)
 
 
 def test_links_lead_somewhere() -> None:
