@@ -2,7 +2,7 @@
 
 The file has a header of `HEADER_BYTES` (JSON, padded with spaces), then the columns `alive`, `faces` and
 `people` as they are in memory, FAISS's own form of the candidates' index, if there is one, and the column
-`embeddings`. The header says whose it is and has the SHA-256 of all that follows.
+`embeddings`. The header says whose it is and has the SHA-256 of all that follows and of its own other fields.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from model.files import replacing
 from model.index import FaceIndex
 from model.records import FaceBlock
 
-VERSION = 1
+VERSION = 2
 HEADER_BYTES = 1024
 CHUNK_BYTES = 1 << 20  # that FAISS writes and reads at once
 
@@ -63,23 +63,26 @@ def write(index: FaceIndex, file: BinaryIO, owner: dict[str, Any]) -> None:
         "sequence": sequence,
         "rows": rows,
         "kind": kind if kind == "ivf" else "exact",  # what is on a GPU is copied there again
-        "sha256": digest.hexdigest(),
     }
+    digest.update(json.dumps(header).encode())
     file.seek(0)
-    file.write(json.dumps(header).encode())
+    file.write(json.dumps(header | {"sha256": digest.hexdigest()}).encode())
 
 
 def load_snapshot(path: Path, owner: dict[str, Any], revision: int, device: str) -> FaceIndex:
     """The index as it was written, to follow the changes since; nothing is read before the hash is right."""
     with path.open("rb") as file:
         header = read_header(file)
+        sha256 = header.pop("sha256", None)
         foreign = [key for key, value in {**owner, "version": VERSION}.items() if header.get(key) != value]
         if foreign:
             raise SnapshotRefused(f"it has another {', '.join(foreign)}")
+        digest = hashlib.file_digest(file, "sha256")
+        digest.update(json.dumps(header).encode())
+        if digest.hexdigest() != sha256:
+            raise SnapshotRefused("its checksum is wrong")
         if header["sequence"] > revision:
             raise SnapshotRefused("it is ahead of the store, which must have been put back")
-        if hashlib.file_digest(file, "sha256").hexdigest() != header["sha256"]:
-            raise SnapshotRefused("its checksum is wrong")
         file.seek(HEADER_BYTES)
         columns, candidates = read_rows(file, header, owner["dimension"])
     index = FaceIndex(columns.dimension, device)
@@ -94,16 +97,18 @@ def read_sequence(path: Path, owner: dict[str, Any]) -> int:
             header = read_header(file)
     except (OSError, SnapshotRefused):
         return -1
-    return int(header["sequence"]) if owner.items() <= header.items() else -1
+    return int(header.get("sequence", -1)) if owner.items() <= header.items() else -1
 
 
 def read_header(file: BinaryIO) -> dict[str, Any]:
     """What the file says of itself."""
     try:
-        header: dict[str, Any] = json.loads(file.read(HEADER_BYTES))
-        return header
+        header = json.loads(file.read(HEADER_BYTES))
     except ValueError as error:
         raise SnapshotRefused("its header is damaged") from error
+    if not isinstance(header, dict):
+        raise SnapshotRefused("its header is damaged")
+    return header
 
 
 def read_rows(file: BinaryIO, header: dict[str, Any], dimension: int) -> tuple[Columns, Faiss]:

@@ -263,9 +263,16 @@ def damage(path: Path, place: int) -> None:
         (lambda path: damage(path, 0), "header"),
         (lambda path: path.write_bytes(path.read_bytes()[:5000]), "checksum"),
         (
-            lambda path: path.write_bytes(path.read_bytes().replace(b'"version": 1', b'"version": 9')),
+            lambda path: path.write_bytes(path.read_bytes().replace(b'"version": 2', b'"version": 9')),
             "version",
         ),
+        (
+            lambda path: path.write_bytes(path.read_bytes().replace(b'"rows": 300', b'"rows": 200')),
+            "checksum",
+        ),
+        (lambda path: path.write_bytes(path.read_bytes().replace(b'"sequence"', b'"sequencf"')), "checksum"),
+        (lambda path: path.write_bytes(b"[]" + path.read_bytes()[2:]), "header"),
+        (lambda path: path.write_bytes(b"[]" + b" " * 5000), "header"),
         (lambda path: path.write_bytes(b""), "header"),
     ],
 )
