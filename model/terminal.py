@@ -3,16 +3,26 @@
 import dataclasses
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
 from model.bundle import Bundle
 from model.faces import Embedding
-from model.package_index import Progress as Report
 from model.pipeline import Decision, Look
+from model.progress import Progress as Report
 
 console = Console()
 
@@ -56,11 +66,22 @@ def describe_bundle(bundle: Bundle) -> dict[str, Any]:
     return bundle.describe() | {"folder": str(bundle.folder)}
 
 
-@contextmanager
-def report_downloads() -> Iterator[Report]:
+def report_downloads() -> AbstractContextManager[Report]:
     """A progress bar per download, on a terminal."""
-    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    return show_bars(DownloadColumn(), TransferSpeedColumn())
+
+
+def report_counts() -> AbstractContextManager[Report]:
+    """A progress bar per step of long work, on a terminal."""
+    return show_bars(MofNCompleteColumn(), TimeRemainingColumn())
+
+
+@contextmanager
+def show_bars(*measures: ProgressColumn) -> Iterator[Report]:
+    """A bar per thing that is reported on."""
+    columns = TextColumn("{task.description}"), BarColumn(), *measures
+    screen = Console(stderr=True)
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         tasks: dict[str, TaskID] = {}
 
         def report(what: str, done: int, total: int | None) -> None:
