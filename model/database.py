@@ -1,7 +1,8 @@
 """SQLite with two promises: one writer at a time, and commits that are on the disk."""
 
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +28,25 @@ class Database:
         self._looker = open_engine(path, None)
         self._reader = open_engine(path, "BEGIN")
         self._writer = open_engine(path, "BEGIN IMMEDIATE")
+        self._pins = threading.local()
 
-    @contextmanager
-    def looking(self) -> Iterator[Connection]:
+    def looking(self) -> AbstractContextManager[Connection]:
         """For one statement, which needs no transaction around it to be a snapshot: half the cost."""
-        with self._looker.connect() as connection:
-            yield connection
+        return self._pin() or self._looker.connect()
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A snapshot that later writes do not disturb."""
+        return self._pin() or self._reader.begin()
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """A snapshot that later writes do not disturb."""
+    def pinned(self) -> Iterator[Connection]:
+        """One snapshot for all that this thread reads in the block."""
         with self._reader.begin() as connection:
-            yield connection
+            self._pins.connection = connection
+            try:
+                yield connection
+            finally:
+                self._pins.connection = None
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -50,6 +58,11 @@ class Database:
             if "full" in str(error.orig):
                 raise StorageFull("There is no room left for the gallery; searches go on.") from error
             raise
+
+    def _pin(self) -> AbstractContextManager[Connection] | None:
+        """The snapshot that this thread is bound to, if it is."""
+        connection = getattr(self._pins, "connection", None)
+        return nullcontext(connection) if connection else None
 
     def close(self) -> None:
         """Let go of the file."""

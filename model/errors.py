@@ -122,6 +122,12 @@ class InvalidEmbedding(SamefaceError):
     code = "invalid_request"
 
 
+class InvalidId(SamefaceError):
+    """Nothing can have this name or id: no address could hold it."""
+
+    code = "invalid_request"
+
+
 class StorageFull(SamefaceError):
     """The disk has no room for a write."""
 
@@ -132,6 +138,24 @@ class StoreRefused(SamefaceError):
     """The gallery's file is of a newer version."""
 
     code = "store_refused"
+
+
+class ArchiveRefused(SamefaceError):
+    """A file is no archive of a collection, or not as it was written."""
+
+    code = "archive_refused"
+
+
+class ReembedRefused(SamefaceError):
+    """A collection lacks what its embeddings could be made again from."""
+
+    code = "reembed_refused"
+
+
+class UpkeepRunning(SamefaceError):
+    """Another process is importing or reembedding."""
+
+    code = "upkeep_running"
 
 
 # The machine.

@@ -11,6 +11,8 @@ Floats: TypeAlias = NDArray[np.float32]
 Keys: TypeAlias = NDArray[np.int64]  # of faces or people in the store
 Point: TypeAlias = tuple[float, float]
 
+UNIT = 1e-3  # how far from 1 the length of a unit embedding may be
+
 
 @dataclass(frozen=True, slots=True)
 class Box:
@@ -75,3 +77,11 @@ class EmbeddedFace(AlignedFace):
     """An aligned face with its embedding."""
 
     embedding: Embedding
+
+
+def are_unit(embeddings: Floats) -> NDArray[np.bool_]:
+    """Whether each embedding (row) is finite and has the length 1."""
+    with np.errstate(invalid="ignore"):
+        lengths = np.linalg.norm(embeddings.astype(np.float64), axis=1)
+    close: NDArray[np.bool_] = np.abs(lengths - 1) <= UNIT  # never so for what is not a number
+    return close

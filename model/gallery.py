@@ -9,13 +9,11 @@ import numpy as np
 from model.bundle import Bundle
 from model.candidates import select_search_device
 from model.errors import CalibrationNotFound, InvalidEmbedding, ModelMismatch, PersonNotFound
-from model.faces import Embedding, Floats
-from model.indexes import Indexes
+from model.faces import UNIT, Embedding, Floats
+from model.indexes import open_indexes
 from model.pipeline import EnrolledPerson, Pipeline
 from model.records import Answered, Collection, NewPerson
 from model.store import Store
-
-UNIT = 1e-3  # how far from 1 the length of a unit embedding may be
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class Gallery:
     def __init__(self, path: Path, bundle: Bundle, device: str = "cpu") -> None:
         self.store = Store(path)
         self.bundle = bundle
-        self.indexes = Indexes(self.store, path.with_name("indexes"), device)
+        self.indexes = open_indexes(self.store, device)
 
     def load(self) -> None:
         """Read the indexes of all collections, so that no first search pays for it."""

@@ -13,19 +13,18 @@ from rich.table import Table
 
 from model.commands import AsJson, Data, Detector, Device, Recognizer, pipeline_for, read_photo
 from model.enrolment import Application, Registrar
-from model.errors import CannotServe, CollectionNotFound, SamefaceError
+from model.errors import CannotServe, CollectionNotFound, InvalidId, SamefaceError
 from model.folders import DEFAULT_DATA, DataFolder
 from model.gallery import Gallery, open_gallery
 from model.identify import Question, identify_photo
 from model.pipeline import Pipeline
-from model.records import Collection
+from model.records import ID, Collection
 from model.store import Store
 from model.terminal import console, print_json
 
 app = typer.Typer()
 
 PHOTO_NAMES = re.compile(r".*\.(jpe?g|png|webp|bmp)", re.IGNORECASE)
-PERSON_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
 PHOTOS_AT_ONCE = 16
 PEOPLE_AT_ONCE = 1000
 
@@ -77,13 +76,17 @@ def open_collection(gallery: Gallery, name: str, *, store_crops: bool) -> Collec
     try:
         return gallery.get_collection(name)
     except CollectionNotFound:
+        if not ID.fullmatch(name):
+            raise InvalidId(
+                f"{name!r} cannot be a collection's name: use letters, digits and . _ ~ -"
+            ) from None
         return gallery.create_collection(name, store_crops=store_crops)[0]
 
 
 def enrol_folder(registrar: Registrar, collection: Collection, folder: Path, report: dict[str, Any]) -> None:
     """One person: all photos that are not enrolled yet, a few at a time."""
     paths = sorted(path for path in folder.iterdir() if PHOTO_NAMES.fullmatch(path.name))
-    if not PERSON_ID.fullmatch(folder.name):
+    if not ID.fullmatch(folder.name):
         detail = "the folder's name cannot be an id: use letters, digits and . _ ~ -"
         report["rejected"] += [{"photo": str(path), "detail": detail} for path in paths]
         return

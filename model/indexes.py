@@ -1,11 +1,8 @@
 """The indexes of all collections: opened from snapshots, caught up before a search, tended beside it."""
 
-import fcntl
 import logging
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +11,7 @@ from typing import Any
 from model.candidates import choose_kind
 from model.faces import Keys
 from model.index import FaceIndex
+from model.locks import hold
 from model.records import Collection
 from model.snapshot import SnapshotRefused, load_snapshot, read_sequence, save_snapshot
 from model.store import Store
@@ -102,6 +100,31 @@ class Indexes:
                 save_snapshot(held.index, path, owner)
         held.saved = held.index.sequence
 
+    def load(self, collection: Collection) -> Held | None:
+        """From the snapshot, caught up; None if there is no snapshot, and refused if it is not sound."""
+        path = self.path_of(collection)
+        if not path.exists():
+            return None
+        index = load_snapshot(path, self.owner_of(collection), collection.revision, self.device)
+        saved, newest = index.sequence, index.columns.faces[-COMPARED_FACES:].copy()
+        index.follow(collection.revision, partial(self._store.changes_since, collection))
+        self._compare(collection, index, newest)
+        return Held(collection, index, saved)
+
+    def build(self, collection: Collection) -> Held:
+        """From the store alone, caught up."""
+        index = FaceIndex(collection.dimension, self.device)
+        index.follow(collection.revision, partial(self._store.changes_since, collection))
+        return Held(collection, index, 0)
+
+    def renew(self, collection: Collection) -> None:
+        """Put a snapshot that is made from the store in the place of whatever is there."""
+        held = self.build(collection)
+        if held.index.needs_rebuilding:
+            held.index.rebuild()
+        self.path_of(collection).unlink(missing_ok=True)
+        self.save(held)
+
     def path_of(self, collection: Collection) -> Path:
         """Where the collection's snapshot is."""
         return self._folder / f"{collection.key}.index"
@@ -116,19 +139,14 @@ class Indexes:
         }
 
     def _open(self, collection: Collection) -> Held:
-        """From the snapshot if it is sound, and from the store else."""
-        path = self.path_of(collection)
-        if path.exists():
-            try:
-                index = load_snapshot(path, self.owner_of(collection), collection.revision, self.device)
-                saved, newest = index.sequence, index.columns.faces[-COMPARED_FACES:].copy()
-                index.follow(collection.revision, partial(self._store.changes_since, collection))
-                self._compare(collection, index, newest)
-                return Held(collection, index, saved)
-            except (SnapshotRefused, OSError) as reason:
-                path.unlink(missing_ok=True)
-                log.warning("the snapshot of %s is not used, the store is read: %s", collection.name, reason)
-        return Held(collection, FaceIndex(collection.dimension, self.device), 0)
+        """From the snapshot if it is sound, and to be read from the store else."""
+        held = None
+        try:
+            held = self.load(collection)
+        except (SnapshotRefused, OSError) as reason:
+            self.path_of(collection).unlink(missing_ok=True)
+            log.warning("the snapshot of %s is not used, the store is read: %s", collection.name, reason)
+        return held or Held(collection, FaceIndex(collection.dimension, self.device), 0)
 
     def _compare(self, collection: Collection, index: FaceIndex, faces: Keys) -> None:
         """With the store: a backup that was put back and written to has other faces under the same keys."""
@@ -148,14 +166,6 @@ class Indexes:
             log.exception("the index of %s cannot be rebuilt or saved", held.collection.name)
 
 
-@contextmanager
-def hold(path: Path) -> Iterator[bool]:
-    """Whether this process is the only one in the block."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        yield True
+def open_indexes(store: Store, device: str = "cpu") -> Indexes:
+    """The indexes of a store, with their snapshots beside its file."""
+    return Indexes(store, store.path.with_name("indexes"), device)

@@ -1,8 +1,10 @@
-"""A lock for what many read and one writes."""
+"""Locks: for what many threads read and one writes, and for what one process does at a time."""
 
+import fcntl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 
 class SharedLock:
@@ -30,3 +32,16 @@ class SharedLock:
         with self._condition:
             self._condition.wait_for(lambda: self._readers == 0)
             yield
+
+
+@contextmanager
+def hold(path: Path) -> Iterator[bool]:
+    """Whether this process is the only one in the block."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True

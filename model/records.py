@@ -1,5 +1,6 @@
 """What the store keeps and gives, as values that do not change."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from model.faces import Floats, Keys
+
+ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")  # of a collection, a person or a face: it fits into an address
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class NewFace:
     photo: str | None = None
     crop: bytes | None = None
     normalised: bool = False  # brought at another length than 1
+    created_at: float | None = None  # now, unless it was enrolled elsewhere before
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +51,7 @@ class NewPerson:
     name: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     may_exist: bool = False
+    created_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,24 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Select, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, insert, or_, select, update
 
-from model.errors import CollectionNotFound, PersonNotFound
-from model.records import Answered, Collection, FaceBlock, NewPerson, Person, StoredFace
+from model.errors import AlreadyExists, CollectionNotFound, PersonNotFound
+from model.records import Answered, Collection, FaceBlock, NewFace, NewPerson, Person, StoredFace
 from model.schema import answers, changes, collections, faces, people
 
 ANSWER_SECONDS = 24 * 3600
+DRAFTS = ("% (importing)", "% (reembedding %)", "% (replaced)")  # names that no request can have
+
+
+def hidden() -> ColumnElement[bool]:
+    """Whether a collection is a draft, or one that a draft has replaced."""
+    return or_(*(collections.c.name.like(name) for name in DRAFTS))
 
 
 def find_person(connection: Connection, collection: Collection, person_id: str) -> int:
-    """The key of a person."""
+    """The key of a person who is to be changed."""
+    refuse_gone(connection, collection)
     found = find_people(connection, collection, [person_id])
     if not found:
         raise PersonNotFound(f"There is no person {person_id!r} in {collection.name!r}.")
@@ -23,8 +30,9 @@ def find_person(connection: Connection, collection: Collection, person_id: str) 
 
 
 def refuse_gone(connection: Connection, collection: Collection) -> None:
-    """A collection that was deleted meanwhile takes no more writes."""
-    if not connection.execute(select(collections.c.key).where(collections.c.key == collection.key)).first():
+    """A collection that was deleted or replaced meanwhile takes no more writes."""
+    same = (collections.c.key == collection.key) & (collections.c.name == collection.name)
+    if not connection.execute(select(collections.c.key).where(same)).first():
         raise CollectionNotFound(f"There is no collection {collection.name!r} any more.")
 
 
@@ -36,6 +44,19 @@ def find_people(connection: Connection, collection: Collection, person_ids: Sequ
     return {row.person_id: row.key for row in connection.execute(wanted)}
 
 
+def add_newcomers(connection: Connection, collection: Collection, newcomers: Sequence[NewPerson]) -> None:
+    """Add people with their faces; one who is there already and may not be is an error."""
+    known = find_people(connection, collection, [newcomer.person_id for newcomer in newcomers])
+    before = len(known)
+    for newcomer in newcomers:
+        if newcomer.person_id not in known:
+            known[newcomer.person_id] = add_person(connection, collection, newcomer)
+        elif not newcomer.may_exist:
+            raise AlreadyExists(f"There is a person {newcomer.person_id!r} in {collection.name!r} already.")
+    added = add_faces(connection, collection, known, newcomers)
+    count_up(connection, collection, people=len(known) - before, faces=added)
+
+
 def add_person(connection: Connection, collection: Collection, newcomer: NewPerson) -> int:
     """A new person's key."""
     values = {
@@ -43,7 +64,7 @@ def add_person(connection: Connection, collection: Collection, newcomer: NewPers
         "person_id": newcomer.person_id,
         "name": newcomer.name,
         "metadata": newcomer.metadata,
-        "created_at": time.time(),
+        "created_at": time.time() if newcomer.created_at is None else newcomer.created_at,
     }
     return int(connection.execute(insert(people).values(values).returning(people.c.key)).scalar_one())
 
@@ -53,8 +74,8 @@ def add_faces(
     collection: Collection,
     keys: dict[str, int],
     newcomers: Sequence[NewPerson],
-) -> None:
-    """Add the faces of newcomers, each with its place in the change sequence."""
+) -> int:
+    """Add the faces of newcomers, each with its place in the change sequence; how many there are."""
     rows = [
         {
             "collection": collection.key,
@@ -66,15 +87,17 @@ def add_faces(
             "identity": collection.identity,
             "photo": face.photo,
             "crop": face.crop if collection.store_crops else None,
-            "created_at": time.time(),
+            "created_at": time.time() if face.created_at is None else face.created_at,
         }
         for newcomer in newcomers
         for face in newcomer.faces
     ]
-    added = connection.execute(
-        insert(faces).returning(faces.c.person, faces.c.key, sort_by_parameter_order=True), rows
-    )
-    record_changes(connection, collection, "enrol", [(row.person, row.key) for row in added])
+    if rows:
+        added = connection.execute(
+            insert(faces).returning(faces.c.person, faces.c.key, sort_by_parameter_order=True), rows
+        )
+        record_changes(connection, collection, "enrol", [(row.person, row.key) for row in added])
+    return len(rows)
 
 
 def record_changes(
@@ -152,6 +175,27 @@ def read_people(connection: Connection, which: ColumnElement[bool], limit: int) 
     return [
         Person(row.key, row.person_id, row.name, row.metadata, row.created_at, owned[row.key]) for row in rows
     ]
+
+
+def read_newcomers(
+    connection: Connection, collection: Collection, limit: int, after: str = ""
+) -> list[NewPerson]:
+    """People with all that is stored of them, by id, as they would be enrolled elsewhere."""
+    which = (people.c.collection == collection.key) & (people.c.person_id > after)
+    rows = connection.execute(select(people).where(which).order_by(people.c.person_id).limit(limit)).all()
+    owned: dict[int, list[NewFace]] = {row.key: [] for row in rows}
+    for row in connection.execute(select(faces).where(faces.c.person.in_(owned)).order_by(faces.c.key)):
+        owned[row.person].append(restore_face(row))
+    return [
+        NewPerson(row.person_id, owned[row.key], row.name, row.metadata, created_at=row.created_at)
+        for row in rows
+    ]
+
+
+def restore_face(row: Any) -> NewFace:
+    """A stored face as it would be enrolled elsewhere."""
+    embedding = np.frombuffer(row.embedding, "<f4")
+    return NewFace(row.face_id, embedding, row.quality, row.photo, row.crop, created_at=row.created_at)
 
 
 def faces_of(collection: Collection) -> Select[tuple[int, int, bytes]]:

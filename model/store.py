@@ -2,30 +2,24 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sqlalchemy import (
-    bindparam,
-    delete,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from model.database import Database
 from model.errors import AlreadyExists, CollectionNotFound, FaceNotFound, PersonNotFound
 from model.faces import Floats, Keys
 from model.records import Answered, Changes, Collection, FaceBlock, NewPerson, Person
 from model.rows import (
-    add_faces,
-    add_person,
+    add_newcomers,
     count_up,
     faces_of,
     find_answers,
-    find_people,
     find_person,
+    hidden,
     read_people,
     record_changes,
     refuse_gone,
@@ -49,6 +43,7 @@ class Store:
     """Collections, people and faces in one file; one writer at a time, any number of readers."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self._database = Database(path)
         with self._database.writing() as connection:
             self.id = migrate(connection)
@@ -56,6 +51,14 @@ class Store:
     def close(self) -> None:
         """Let go of the file."""
         self._database.close()
+
+    def frozen(self) -> AbstractContextManager[Connection]:
+        """One moment of the store for all that this thread reads in the block."""
+        return self._database.pinned()
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """One transaction for what is written in the block."""
+        return self._database.writing()
 
     # Collections.
 
@@ -102,11 +105,12 @@ class Store:
             raise CollectionNotFound(f"There is no collection {name!r}.")
         return Collection(**row._mapping)
 
-    def list_collections(self, limit: int | None = None, after: str = "") -> list[Collection]:
-        """Collections by name, from the first after a name."""
-        wanted = (
-            select(collections).where(collections.c.name > after).order_by(collections.c.name).limit(limit)
-        )
+    def list_collections(
+        self, limit: int | None = None, after: str = "", *, drafts: bool = False
+    ) -> list[Collection]:
+        """Collections by name, from the first after a name; drafts only if they are asked for, alone."""
+        chosen = (collections.c.name > after) & (hidden() if drafts else ~hidden())
+        wanted = select(collections).where(chosen).order_by(collections.c.name).limit(limit)
         with self._database.reading() as connection:
             return [Collection(**row._mapping) for row in connection.execute(wanted)]
 
@@ -137,19 +141,7 @@ class Store:
                 pairs = zip(newcomers, answers, strict=True)
                 newcomers = [one for one, answer in pairs if answer.idempotency_key not in earlier]
                 answers = [answer for answer in answers if answer.idempotency_key not in earlier]
-            known = find_people(connection, collection, [newcomer.person_id for newcomer in newcomers])
-            before = len(known)
-            for newcomer in newcomers:
-                if newcomer.person_id not in known:
-                    known[newcomer.person_id] = add_person(connection, collection, newcomer)
-                elif not newcomer.may_exist:
-                    raise AlreadyExists(
-                        f"There is a person {newcomer.person_id!r} in {collection.name!r} already."
-                    )
-            if newcomers:
-                add_faces(connection, collection, known, newcomers)
-            added = sum(len(newcomer.faces) for newcomer in newcomers)
-            count_up(connection, collection, people=len(known) - before, faces=added)
+            add_newcomers(connection, collection, newcomers)
             remember(connection, collection, answers)
         return earlier
 

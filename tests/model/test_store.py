@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -173,6 +174,25 @@ def test_a_long_sequence_comes_in_pieces(
     np.testing.assert_array_equal(np.concatenate([piece.came.embeddings for piece in pieces]), embeddings)
     blocks = list(store.read_faces(staff))
     np.testing.assert_array_equal(np.concatenate([block.embeddings for block in blocks]), embeddings)
+
+
+def test_a_frozen_store_shows_one_moment_to_its_thread_and_goes_on_for_others(
+    store: Store, staff: Collection
+) -> None:
+    store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))])
+
+    def look() -> tuple[object, ...]:
+        now = store.get_collection("staff")
+        [changes] = store.changes_since(now, 0)
+        found = len(store.list_people(now, 10)), changes.sequence, list(store.name_faces([1, 2]))
+        return now.revision, now.people, *found
+
+    with store.frozen(), ThreadPoolExecutor(1) as another:
+        before = look()
+        another.submit(store.enrol, staff, [newcomer("bob", random_units(1, DIMENSION, 1))]).result()
+        assert look() == before == (1, 1, 1, 1, [1])
+        assert another.submit(look).result() == (2, 2, 2, 2, [1, 2])
+    assert look() == (2, 2, 2, 2, [1, 2])
 
 
 def test_an_answer_is_remembered_with_the_write_it_belongs_to(store: Store, staff: Collection) -> None:
