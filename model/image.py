@@ -7,6 +7,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from model.errors import ImageTooLarge, UnreadableImage, UnsupportedImage
+from model.faces import Pixels
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
 WHITE = (255, 255, 255)
@@ -71,3 +72,10 @@ def to_rgb(image: Image.Image) -> Image.Image:
         image = Image.new("RGB", seen.size, WHITE)
         image.paste(seen, mask=seen)
     return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def encode_png(pixels: Pixels) -> bytes:
+    """The pixels as a PNG file, without loss."""
+    content = io.BytesIO()
+    Image.fromarray(pixels).save(content, "PNG")
+    return content.getvalue()

@@ -1,9 +1,14 @@
 """People to enrol, made of random embeddings."""
 
+from typing import Any
+
 import numpy as np
 
+from model.archive import describe_person
 from model.faces import Embedding, Floats
 from model.records import NewFace, NewPerson
+from model.rows import read_newcomers
+from model.store import Store
 
 
 def random_units(count: int, dimension: int, seed: int = 0) -> Floats:
@@ -18,3 +23,10 @@ def newcomer(person_id: str, embeddings: Floats, **others: object) -> NewPerson:
 
 def probe(values: Floats, identity: str) -> Embedding:
     return Embedding(values, identity)
+
+
+def everybody(store: Store, name: str) -> list[dict[str, Any]]:
+    """All that is stored of a collection's people."""
+    with store.frozen() as connection:
+        people = read_newcomers(connection, store.get_collection(name), 100_000)
+    return [describe_person(person) for person in people]

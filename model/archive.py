@@ -1,0 +1,192 @@
+"""A collection as a file: gzip of JSON lines, with a version and a checksum.
+
+The first line is a header, each of the next ones a person with all faces, by ascending id, and the last one
+has the numbers of both and the SHA-256 of all lines before it.
+"""
+
+import base64
+import gzip
+import hashlib
+import json
+import math
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from model.errors import ArchiveRefused
+from model.faces import are_unit
+from model.records import ID, NewFace, NewPerson
+
+KIND, VERSION = "collection", 1
+COMPRESSION = 6
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Whose people follow."""
+
+    name: str
+    model: str
+    identity: str
+    dimension: int
+    store_crops: bool
+    calibration: str | None
+
+    def __post_init__(self) -> None:
+        need(all(isinstance(text, str) for text in (self.name, self.model, self.identity)), "name and model")
+        need(type(self.dimension) is int and self.dimension > 0, "dimension")
+        need(isinstance(self.store_crops, bool), "store_crops")
+        need(isinstance(self.calibration, str | None), "calibration")
+
+
+# Out.
+
+
+def write_archive(file: BinaryIO, header: Header, people: Iterable[NewPerson]) -> None:
+    """Write everybody, one at a time."""
+    digest, count = hashlib.sha256(), {"people": 0, "faces": 0}
+    with gzip.GzipFile("", "wb", COMPRESSION, file, mtime=0) as packed:
+
+        def put(line: dict[str, Any]) -> None:
+            content = json.dumps(line).encode() + b"\n"
+            digest.update(content)
+            packed.write(content)
+
+        put({"sameface": KIND, "version": VERSION} | asdict(header))
+        for person in people:
+            put(describe_person(person))
+            count = {"people": count["people"] + 1, "faces": count["faces"] + len(person.faces)}
+        put(count | {"sha256": digest.hexdigest()})
+
+
+def describe_person(person: NewPerson) -> dict[str, Any]:
+    """A person as an object of the archive."""
+    return {
+        "person_id": person.person_id,
+        "name": person.name,
+        "metadata": person.metadata,
+        "created_at": person.created_at,
+        "faces": [
+            {
+                "face_id": face.face_id,
+                "embedding": base64.b64encode(face.embedding.astype("<f4").tobytes()).decode(),
+                "quality": face.quality,
+                "photo": face.photo,
+                "crop": base64.b64encode(face.crop).decode() if face.crop else None,
+                "created_at": face.created_at,
+            }
+            for face in person.faces
+        ],
+    }
+
+
+# In.
+
+
+def read_archive(path: Path) -> tuple[Header, Iterator[NewPerson]]:
+    """The header and then everybody; only who has read to the end knows that the file is whole."""
+    lines = read_lines(path)
+    first = next(lines, b"")
+    header = read_header(path, first)
+    return header, read_people(path, lines, header, hashlib.sha256(first))
+
+
+def read_lines(path: Path) -> Iterator[bytes]:
+    """The lines as they were before they were packed."""
+    try:
+        with gzip.open(path, "rb") as file:
+            yield from file
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ArchiveRefused(f"{path} is damaged or cut short: copy or export it again.") from error
+    except OSError as error:
+        raise ArchiveRefused(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def read_header(path: Path, line: bytes) -> Header:
+    """The first line, if it is of this version."""
+    try:
+        found = json.loads(line)
+        need(found["sameface"] == KIND, "kind")
+        version = found["version"]
+        if version != VERSION:
+            raise ArchiveRefused(
+                f"{path} is of version {version}, this sameface reads {VERSION}: install a newer one."
+            )
+        return Header(**{field.name: found[field.name] for field in fields(Header)})
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArchiveRefused(
+            f"{path} is no archive of a collection: `sameface export` writes one."
+        ) from error
+
+
+def read_people(
+    path: Path, lines: Iterator[bytes], header: Header, digest: "hashlib._Hash"
+) -> Iterator[NewPerson]:
+    """The other lines; a last one that is missing, or that does not fit, refuses the file."""
+    people, faces, last = 0, 0, ""
+    for number, line in enumerate(lines, 2):
+        try:
+            found = json.loads(line)
+            if "sha256" in found:
+                expected = {"people": people, "faces": faces, "sha256": digest.hexdigest()}
+                need(found == expected, "checksum")
+                need(next(lines, None) is None, "end")
+                return
+            person = read_person(found, header)
+            need(person.person_id > last, "order")
+        except (KeyError, TypeError, ValueError) as error:
+            raise ArchiveRefused(
+                f"Line {number} of {path} is not as it was written ({error}): copy or export it again."
+            ) from error
+        digest.update(line)
+        people, faces, last = people + 1, faces + len(person.faces), person.person_id
+        yield person
+    raise ArchiveRefused(f"{path} is cut short: copy or export it again.")
+
+
+def read_person(found: dict[str, Any], header: Header) -> NewPerson:
+    """A person of the archive, ready to be enrolled."""
+    person = NewPerson(
+        found["person_id"],
+        [read_face(face, header) for face in found["faces"]],
+        found["name"],
+        found["metadata"],
+        created_at=found["created_at"],
+    )
+    need(ID.fullmatch(person.person_id), "person_id")
+    need(isinstance(person.name, str | None), "name")
+    need(isinstance(person.metadata, dict), "metadata")
+    need(is_number(person.created_at), "created_at")
+    return person
+
+
+def read_face(found: dict[str, Any], header: Header) -> NewFace:
+    """A face of a person of the archive."""
+    crop = found["crop"] and base64.b64decode(found["crop"], validate=True)
+    embedding = np.frombuffer(base64.b64decode(found["embedding"], validate=True), "<f4")
+    face = NewFace(
+        found["face_id"], embedding, found["quality"], found["photo"], crop, created_at=found["created_at"]
+    )
+    need(ID.fullmatch(face.face_id), "face_id")
+    need(embedding.shape == (header.dimension,) and are_unit(embedding[None]).all(), "embedding")
+    need(face.quality is None or is_number(face.quality), "quality")
+    need(isinstance(face.photo, str | None), "photo")
+    need(crop is None or (header.store_crops and crop.startswith(PNG)), "crop")
+    need(is_number(face.created_at), "created_at")
+    return face
+
+
+def is_number(value: Any) -> bool:
+    """Whether this is a finite number."""
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def need(fits: object, what: str) -> None:
+    """Refuse what does not fit."""
+    if not fits:
+        raise ValueError(what)

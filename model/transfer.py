@@ -1,0 +1,114 @@
+"""Collections out of the gallery into archives, and back."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from model.archive import Header, read_archive, write_archive
+from model.drafts import drafting, drop, drop_leftovers, publish, refuse_taken
+from model.errors import ArchiveRefused, InvalidId
+from model.files import replacing
+from model.progress import Progress, ignore_progress
+from model.records import ID, Collection, NewPerson
+from model.rows import read_newcomers
+from model.store import Store
+
+PEOPLE_AT_ONCE = 50  # that are read, with all their crops
+FACES_AT_ONCE = 500  # that are written in one transaction, while other writers wait
+
+
+def export_collection(
+    store: Store, name: str, path: Path, progress: Progress = ignore_progress
+) -> Collection:
+    """Write a collection as it is at this moment, into a file that only its owner may read."""
+    with store.frozen() as connection:
+        collection = store.get_collection(name)
+        header = Header(
+            collection.name,
+            collection.bundle,
+            collection.identity,
+            collection.dimension,
+            collection.store_crops,
+            collection.calibration,
+        )
+        try:
+            with replacing(path) as file:
+                os.fchmod(file.fileno(), 0o600)
+                write_archive(file, header, read_everybody(connection, collection, progress))
+        except OSError as error:
+            raise ArchiveRefused(f"{path} cannot be written: {error.strerror}.") from error
+    return collection
+
+
+def read_everybody(connection: Connection, collection: Collection, progress: Progress) -> Iterator[NewPerson]:
+    """The people of a collection by id, a few in memory at a time."""
+    done, after = 0, ""
+    while some := read_newcomers(connection, collection, PEOPLE_AT_ONCE, after):
+        yield from some
+        done, after = done + len(some), some[-1].person_id
+        progress("exporting", done, collection.people)
+
+
+def import_collection(
+    store: Store, path: Path, name: str | None = None, progress: Progress = ignore_progress
+) -> Collection:
+    """Make a collection of an archive: everybody can be found at once, or nobody and nothing is there."""
+    header, people = read_archive(path)
+    name = header.name if name is None else name
+    if not ID.fullmatch(name):
+        raise InvalidId(f"{name!r} cannot be a collection's name: choose one of letters, digits and . _ ~ -")
+    with store.frozen() as connection:
+        refuse_taken(connection, name)
+    total = 0
+    for total, _ in enumerate(people, 1):
+        progress("checking", total, None)
+    with drafting(store):
+        drop_leftovers(store, name)
+        draft, _ = store.create_collection(
+            f"{name} (importing)",
+            store_crops=header.store_crops,
+            calibration=header.calibration,
+            bundle=header.model,
+            identity=header.identity,
+            dimension=header.dimension,
+        )
+        try:
+            again, people = read_archive(path)
+            if again != header:
+                raise ArchiveRefused(f"{path} has become another file: import it again.")
+            fill(store, draft, people, total, progress)
+            return publish(store, draft, name)
+        except BaseException:
+            drop(store, draft)
+            raise
+
+
+def fill(
+    store: Store, draft: Collection, people: Iterable[NewPerson], total: int, progress: Progress
+) -> None:
+    """Write the people of an archive into a draft."""
+    done = 0
+    for some in in_blocks(people):
+        try:
+            store.enrol(draft, some)
+        except IntegrityError as error:
+            raise ArchiveRefused("Two faces of the archive have the same id: export it again.") from error
+        done += len(some)
+        progress("importing", done, total)
+
+
+def in_blocks(people: Iterable[NewPerson]) -> Iterator[list[NewPerson]]:
+    """A few people at a time, with no more faces than one transaction should write."""
+    block: list[NewPerson] = []
+    size = 0
+    for person in people:
+        block.append(person)
+        size += 1 + len(person.faces)
+        if size >= FACES_AT_ONCE:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block
