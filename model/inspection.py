@@ -1,0 +1,192 @@
+"""Proves that the store is sound and that its indexes agree with it, and repairs what can be made again."""
+
+import dataclasses
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy.exc import DatabaseError, OperationalError
+
+from model.checks import (
+    count_foreign,
+    count_orphans,
+    count_rows,
+    find_damage,
+    find_misfits,
+    has_every_change,
+    recount,
+)
+from model.drafts import drafting, drop
+from model.errors import CollectionNotFound, UpkeepRunning
+from model.faces import are_unit
+from model.index import FaceIndex
+from model.indexes import Indexes, open_indexes
+from model.records import Collection, FaceBlock
+from model.snapshot import SnapshotRefused
+from model.store import Store
+
+NAMED = 5  # people that a finding names
+BACKUP = "stop the server and restore a backup"
+AFRESH = "export the collection and import it under another name, or restore a backup"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not as it should be."""
+
+    collection: str | None
+    code: str
+    detail: str
+    repaired: bool = False
+
+
+def check_gallery(path: Path, name: str | None = None, *, repair: bool = False) -> list[Finding]:
+    """All that is wrong with a gallery or with one collection, what could be repaired first."""
+    try:
+        with closing(Store(path)) as store:
+            findings = inspect_gallery(store, name)
+            if not repair or not findings:
+                return findings
+            for finding in findings:
+                repair_finding(store, finding)
+            left = inspect_gallery(store, name)
+    except (DatabaseError, sqlite3.DatabaseError) as error:
+        if isinstance(error, OperationalError | sqlite3.OperationalError):  # locked, or no room
+            raise
+        return [Finding(None, "database", f"{getattr(error, 'orig', error)}: {BACKUP}")]
+    still = {(finding.collection, finding.code) for finding in left}
+    gone = [finding for finding in findings if (finding.collection, finding.code) not in still]
+    return [dataclasses.replace(finding, repaired=True) for finding in gone] + left
+
+
+def inspect_gallery(store: Store, name: str | None = None) -> list[Finding]:
+    """All that is wrong; nothing is changed, and a server may go on beside it."""
+    with store.frozen() as connection:
+        if damage := find_damage(connection):  # whatever else is read may be nonsense
+            return [Finding(None, "database", f"{fault}: {BACKUP}") for fault in damage]
+        orphans = count_orphans(connection)
+    findings = [Finding(None, "orphans", f"{orphans} rows belong to nothing: {BACKUP}")] if orphans else []
+    with closing(open_indexes(store)) as indexes:
+        if name:
+            return findings + inspect_collection(store, indexes, name)
+        for collection in store.list_collections():
+            with suppress(CollectionNotFound):  # it was deleted meanwhile
+                findings += inspect_collection(store, indexes, collection.name)
+    return findings + find_leftovers(store)
+
+
+def inspect_collection(store: Store, indexes: Indexes, name: str) -> list[Finding]:
+    """All that is wrong with one collection at this moment."""
+    findings = []
+
+    def find(code: str, detail: str) -> None:
+        findings.append(Finding(name, code, detail))
+
+    with store.frozen() as connection:
+        collection = store.get_collection(name)
+        people, faces = count_rows(connection, collection)
+        if (people, faces) != (collection.people, collection.faces):
+            counted = f"{collection.people} people and {collection.faces} faces"
+            find("counters", f"it counts {counted}, and has {people} and {faces}")
+        if not has_every_change(connection, collection):
+            find("changes", f"its changes are not numbered 1 to {collection.revision}: {AFRESH}")
+        if foreign := count_foreign(connection, collection):
+            find("identity", f"{foreign} faces are of another recogniser: {BACKUP}")
+        if misfits := find_misfits(connection, collection):
+            find("embeddings", describe_misfits(store, misfits))
+            return findings  # no index can read them
+        findings += inspect_index(store, indexes, collection)
+    return findings
+
+
+def inspect_index(store: Store, indexes: Indexes, collection: Collection) -> list[Finding]:
+    """Load the index as a server would, and compare every row of it with the store."""
+    findings, held = [], None
+    try:
+        held = indexes.load(collection)
+    except (SnapshotRefused, OSError) as reason:
+        findings.append(Finding(collection.name, "snapshot", f"its snapshot is refused: {reason}"))
+    comparison = Comparison((held or indexes.build(collection)).index)
+    misfits: list[int] = []
+    for block in store.read_faces(collection):
+        misfits += block.faces[~are_unit(block.embeddings)].tolist()
+        comparison.add(block)
+    if misfits:
+        findings.append(Finding(collection.name, "embeddings", describe_misfits(store, misfits)))
+    if difference := comparison.describe():
+        findings.append(Finding(collection.name, "index", difference))
+    return findings
+
+
+class Comparison:
+    """The living rows of an index beside those of the store, which come in the order of their keys."""
+
+    def __init__(self, index: FaceIndex) -> None:
+        self.index = index
+        self._rows = np.flatnonzero(index.columns.alive)
+        self._keys = index.columns.faces[self._rows]
+        self._seen = self._lacking = self._extra = self._different = 0
+
+    def add(self, stored: FaceBlock) -> None:
+        """Compare the next rows of the store, to the last bit."""
+        stop = int(np.searchsorted(self._keys, stored.faces[-1], "right"))
+        held = self.index.columns.block(self._rows[self._seen : stop])
+        both, here, there = np.intersect1d(held.faces, stored.faces, assume_unique=True, return_indices=True)
+        bits = held.embeddings[here].view(np.uint32) != stored.embeddings[there].view(np.uint32)
+        other = held.people[here] != stored.people[there]
+        self._seen = stop
+        self._lacking += len(stored.faces) - len(both)
+        self._extra += len(held.faces) - len(both)
+        self._different += int((bits.any(axis=1) | other).sum())
+
+    def describe(self) -> str:
+        """What differs, in words; nothing if nothing does."""
+        extra = self._extra + len(self._keys) - self._seen
+        entries, rows = self.index.candidates, len(self.index.columns)
+        parts = [
+            f"lacks {self._lacking} faces" if self._lacking else "",
+            f"has {extra} that are gone" if extra else "",
+            f"has {self._different} that differ" if self._different else "",
+            f"searches {entries.ntotal} of {rows} rows" if entries and entries.ntotal != rows else "",
+        ]
+        found = ", ".join(part for part in parts if part)
+        return f"its index {found}; if --repair does not help: {AFRESH}" if found else ""
+
+
+def describe_misfits(store: Store, faces: list[int]) -> str:
+    """Whose embeddings cannot be compared."""
+    named = sorted({person for person, _, _ in store.name_faces(faces[: 10 * NAMED]).values()})[:NAMED]
+    return (
+        f"{len(faces)} faces have no unit embedding of the right length, of {', '.join(named)}"
+        f"{' and others' if len(faces) > len(named) else ''}: forget these people or restore a backup"
+    )
+
+
+def find_leftovers(store: Store) -> list[Finding]:
+    """Drafts that nobody is working on; they hold faces, and nobody sees them."""
+    try:
+        with drafting(store):
+            drafts = store.list_collections(drafts=True)
+    except UpkeepRunning:
+        return []
+    detail = "a command that was stopped left {} faces: run it again, or --repair deletes them"
+    return [Finding(draft.name, "leftover", detail.format(draft.faces)) for draft in drafts]
+
+
+def repair_finding(store: Store, finding: Finding) -> None:
+    """Make again what can be made from the rest; the store's own rows are never touched."""
+    if finding.code not in ("counters", "snapshot", "index", "leftover"):
+        return
+    with suppress(CollectionNotFound):  # it was deleted meanwhile
+        collection = store.get_collection(finding.collection or "")
+        if finding.code == "counters":
+            with store.writing() as connection:
+                recount(connection, collection)
+        elif finding.code == "leftover":
+            with drafting(store):
+                drop(store, collection)
+        else:
+            with closing(open_indexes(store)) as indexes:
+                indexes.renew(collection)

@@ -1,0 +1,255 @@
+"""The check finds what is wrong, the repair mends what can be made again and says what cannot."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from model import candidates as candidates_module
+from model import indexes as indexes_module
+from model import store as store_module
+from model.drafts import drafting
+from model.errors import CollectionNotFound
+from model.indexes import open_indexes
+from model.inspection import Comparison, check_gallery
+from model.records import Collection
+from model.store import Store
+from model.transfer import export_collection, import_collection
+from tests.model.people import newcomer, random_units
+
+DIMENSION = 16
+BINDING = {"calibration": None, "bundle": "tiny", "identity": "abc", "dimension": DIMENSION}
+
+
+@pytest.fixture(autouse=True)
+def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three hundred faces are many: they are searched in cells, saved, and read in several blocks."""
+    monkeypatch.setattr(candidates_module, "EXACT_ROWS", 200)
+    monkeypatch.setattr(indexes_module, "SAVE_CHANGES", 20)
+    monkeypatch.setattr(store_module, "ROWS_AT_ONCE", 70)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "gallery.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    with closing(Store(path)) as store:
+        yield store
+
+
+@pytest.fixture
+def staff(store: Store) -> Collection:
+    """Three hundred people whose index has a snapshot, ten who came and two who went since."""
+    staff, _ = store.create_collection("staff", store_crops=False, **BINDING)
+    embeddings = random_units(310, DIMENSION)
+    store.enrol(staff, [newcomer(f"p{n}", values[None]) for n, values in enumerate(embeddings[:300])])
+    with closing(open_indexes(store)) as indexes:
+        indexes.renew(store.get_collection("staff"))
+    store.enrol(staff, [newcomer(f"p{n + 300}", values[None]) for n, values in enumerate(embeddings[300:])])
+    store.delete_person(staff, "p7")
+    store.delete_face(staff, "p8", "p8-0")
+    return store.get_collection("staff")
+
+
+@pytest.fixture
+def snapshot(staff: Collection, tmp_path: Path) -> Path:
+    return tmp_path / "indexes" / f"{staff.key}.index"
+
+
+def execute(path: Path, statement: str, *values: object) -> None:
+    """Behind everybody's back."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement, values)
+
+
+def codes(path: Path, *, repair: bool = False) -> list[tuple[str | None, str, bool]]:
+    findings = check_gallery(path, repair=repair)
+    return [(finding.collection, finding.code, finding.repaired) for finding in findings]
+
+
+def test_a_sound_gallery_has_no_findings_and_is_left_as_it_is(
+    path: Path, store: Store, staff: Collection, snapshot: Path
+) -> None:
+    store.create_collection("empty", store_crops=False, **BINDING | {"dimension": 3, "identity": "other"})
+    written = snapshot.stat().st_mtime_ns
+    assert check_gallery(path) == []
+    assert check_gallery(path, "staff") == []
+    assert snapshot.stat().st_mtime_ns == written
+    assert store.get_collection("staff") == staff
+    with pytest.raises(CollectionNotFound):
+        check_gallery(path, "nobody")
+
+
+def test_a_counter_that_is_off_is_found_and_recounted(path: Path, store: Store, staff: Collection) -> None:
+    execute(path, "UPDATE collections SET people = 5, faces = faces + 1 WHERE name = ?", staff.name)
+    [finding] = check_gallery(path)
+    assert finding.code == "counters"
+    assert "5 people and 309 faces, and has 309 and 308" in finding.detail
+    assert codes(path, repair=True) == [("staff", "counters", True)]
+    assert check_gallery(path) == []
+    assert store.get_collection("staff") == staff
+
+
+@pytest.mark.parametrize("place", [0, 1024, -1])
+def test_a_damaged_snapshot_is_found_and_written_anew(path: Path, snapshot: Path, place: int) -> None:
+    content = bytearray(snapshot.read_bytes())
+    content[place] ^= 1
+    snapshot.write_bytes(content)
+    assert codes(path) == codes(path) == [("staff", "snapshot", False)]  # a check changes nothing
+    assert codes(path, repair=True) == [("staff", "snapshot", True)]
+    assert check_gallery(path) == []
+    assert snapshot.exists()
+
+
+def test_the_snapshot_of_another_gallery_is_found(path: Path, snapshot: Path, tmp_path: Path) -> None:
+    with closing(Store(tmp_path / "other" / "gallery.db")) as other:
+        theirs, _ = other.create_collection("staff", store_crops=False, **BINDING)
+        other.enrol(theirs, [newcomer("ada", random_units(1, DIMENSION, 4))])
+        with closing(open_indexes(other)) as indexes:
+            indexes.renew(other.get_collection("staff"))
+            snapshot.write_bytes(indexes.path_of(theirs).read_bytes())
+    assert codes(path) == [("staff", "snapshot", False)]
+    assert codes(path, repair=True) == [("staff", "snapshot", True)]
+
+
+@pytest.mark.parametrize(("key", "code"), [(10, "index"), (290, "snapshot")])  # a server notices the newest
+def test_a_row_changed_behind_the_indexs_back_is_found_and_repaired(
+    path: Path, snapshot: Path, key: int, code: str
+) -> None:
+    assert snapshot.exists()
+    execute(
+        path, "UPDATE faces SET embedding = (SELECT embedding FROM faces WHERE key = 20) WHERE key = ?", key
+    )
+    assert codes(path) == [("staff", code, False)]
+    assert codes(path, repair=True) == [("staff", code, True)]
+    assert check_gallery(path) == []
+
+
+def test_a_row_deleted_behind_the_indexs_back_is_found_and_repaired(path: Path, snapshot: Path) -> None:
+    assert snapshot.exists()
+    execute(path, "DELETE FROM faces WHERE key = 10")
+    assert codes(path) == [("staff", "counters", False), ("staff", "index", False)]
+    assert codes(path, repair=True) == [("staff", "counters", True), ("staff", "index", True)]
+    assert check_gallery(path) == []
+
+
+def test_a_row_that_no_change_speaks_of_is_found_and_mended_by_an_archive(
+    path: Path, store: Store, staff: Collection, tmp_path: Path
+) -> None:
+    fields = "collection, person, embedding, bundle, identity, created_at"
+    execute(
+        path, f"INSERT INTO faces (face_id, {fields}) SELECT 'sneaked', {fields} FROM faces WHERE key = 20"
+    )
+    assert codes(path, repair=True) == [("staff", "counters", True), ("staff", "index", False)]
+    [finding] = check_gallery(path)
+    assert "lacks 1 faces" in finding.detail
+    assert "export" in finding.detail
+    export_collection(store, staff.name, tmp_path / "staff.gz")
+    import_collection(store, tmp_path / "staff.gz", "copy")
+    assert check_gallery(path, "copy") == []
+
+
+def test_a_search_structure_that_lacks_rows_is_found(store: Store, staff: Collection) -> None:
+    with closing(open_indexes(store)) as indexes:
+        index = indexes.load(staff).index
+    assert index.kind == "ivf"
+    index.candidates.remove_ids(np.array([3, 4]))
+    comparison = Comparison(index)
+    for block in store.read_faces(staff):
+        comparison.add(block)
+    assert "searches 308 of 310 rows" in comparison.describe()
+
+
+def test_a_gap_in_the_change_sequence_is_found_and_not_called_repaired(path: Path, snapshot: Path) -> None:
+    assert snapshot.exists()
+    execute(path, "DELETE FROM changes WHERE sequence = 100")
+    assert codes(path, repair=True) == [("staff", "changes", False)]
+
+
+def test_faces_of_another_recogniser_are_found(path: Path, snapshot: Path) -> None:
+    assert snapshot.exists()
+    execute(path, "UPDATE faces SET identity = 'other' WHERE key < 4")
+    [finding] = check_gallery(path, repair=True)
+    assert (finding.code, finding.repaired) == ("identity", False)
+    assert "3 faces" in finding.detail
+
+
+@pytest.mark.parametrize(
+    "embedding",
+    [
+        b"abcd",
+        random_units(1, DIMENSION + 1).tobytes(),
+        np.full(DIMENSION, np.nan, np.float32).tobytes(),
+        (random_units(1, DIMENSION) * 1.01).astype(np.float32).tobytes(),
+        bytes(4 * DIMENSION),
+    ],
+)
+def test_an_embedding_that_cannot_be_compared_is_found_and_forgetting_its_person_helps(
+    path: Path, store: Store, staff: Collection, embedding: bytes
+) -> None:
+    execute(path, "UPDATE faces SET embedding = ? WHERE face_id = 'p305-0'", embedding)
+    [finding] = check_gallery(path, repair=True)
+    assert (finding.code, finding.repaired) == ("embeddings", False)
+    assert "of p305: forget" in finding.detail
+    store.delete_person(staff, "p305")
+    assert check_gallery(path) == []
+
+
+def test_rows_that_belong_to_nothing_are_found(path: Path, snapshot: Path) -> None:
+    assert snapshot.exists()
+    execute(path, "INSERT INTO answers VALUES (77, 'key', 'hash', '{}', 0)")
+    assert codes(path, repair=True) == [(None, "orphans", False)]
+
+
+def test_a_damaged_page_is_found_and_a_backup_asked_for(path: Path, store: Store, staff: Collection) -> None:
+    assert staff.faces > 300
+    store.close()
+    content = bytearray(path.read_bytes())
+    for page in range(8, len(content) // 4096, 3):
+        content[page * 4096 : page * 4096 + 200] = b"\xa5" * 200
+    path.write_bytes(content)
+    findings = check_gallery(path, repair=True)
+    assert {(finding.code, finding.repaired) for finding in findings} == {("database", False)}
+    assert "restore a backup" in findings[0].detail
+    path.write_bytes(b"this is no database at all" * 1000)
+    assert codes(path) == [(None, "database", False)]
+
+
+def test_what_a_stopped_command_left_is_found_unless_it_still_runs(path: Path, store: Store) -> None:
+    draft, _ = store.create_collection("staff (importing)", store_crops=False, **BINDING)
+    store.enrol(draft, [newcomer("ada", random_units(2, DIMENSION))])
+    with drafting(store):
+        assert check_gallery(path) == []
+    [finding] = check_gallery(path)
+    assert (finding.collection, finding.code) == ("staff (importing)", "leftover")
+    assert codes(path, repair=True) == [("staff (importing)", "leftover", True)]
+    assert store.list_collections(drafts=True) == []
+
+
+def test_a_check_beside_a_busy_writer_finds_nothing(path: Path, store: Store, staff: Collection) -> None:
+    done = threading.Event()
+
+    def write() -> None:
+        number = 0
+        while not done.is_set():
+            number += 1
+            store.enrol(staff, [newcomer(f"w{number}", random_units(3, DIMENSION, number))])
+            store.delete_face(staff, f"w{number}", f"w{number}-1")
+            if number % 2:
+                store.delete_person(staff, f"w{number}")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        assert [check_gallery(path, repair=True) for _ in range(10)] == [[]] * 10
+    finally:
+        done.set()
+        writer.join()
+    assert store.get_collection("staff").revision > staff.revision + 10
