@@ -1,0 +1,177 @@
+"""Moves a collection to another recogniser by the crops that it keeps, while it is in use."""
+
+import dataclasses
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from pathlib import Path
+
+import numpy as np
+
+from model.align import align_face
+from model.bundle import MANIFEST, Bundle, Contract, load_bundle
+from model.differences import count_without_crop, mirror, read_missing
+from model.drafts import drafting, drop, drop_leftovers, replace
+from model.embed import Embedder
+from model.errors import BundleRefused, CollectionNotFound, ReembedRefused, SamefaceError
+from model.faces import Pixels
+from model.folders import DataFolder
+from model.image import ImageLimits, decode_image, encode_png
+from model.indexes import open_indexes
+from model.progress import Progress, ignore_progress
+from model.records import Collection, NewPerson
+from model.rows import add_newcomers
+from model.session import available_cores, open_runtime, select_device
+from model.store import Store
+
+FACES_AT_ONCE = 200  # that are embedded and then written in one transaction
+LAST_FACES = 50  # that may be embedded while other writers wait
+
+
+class Reembedder:
+    """Crops of one recogniser to embeddings of another, on all cores."""
+
+    def __init__(self, made_for: Contract, embedder: Embedder) -> None:
+        self.made_for = made_for
+        self.embedder = embedder
+        self._executor = ThreadPoolExecutor(available_cores(), thread_name_prefix="sameface-reembed")
+
+    def close(self) -> None:
+        """Wait for what runs."""
+        self._executor.shutdown()
+
+    def embed(self, newcomers: Sequence[NewPerson]) -> list[NewPerson]:
+        """People with one face each, as the new recogniser sees them."""
+        size = self.embedder.runtime.batch_size
+        batches = [newcomers[start : start + size] for start in range(0, len(newcomers), size)]
+        return [person for batch in self._executor.map(self._embed_batch, batches) for person in batch]
+
+    def _embed_batch(self, newcomers: Sequence[NewPerson]) -> list[NewPerson]:
+        crops = [self._fit_crop(newcomer) for newcomer in newcomers]
+        embeddings = self.embedder.embed([pixels for pixels, _ in crops])
+        return [
+            dataclasses.replace(
+                newcomer,
+                faces=[dataclasses.replace(newcomer.faces[0], embedding=embedding.values, crop=content)],
+            )
+            for newcomer, embedding, (_, content) in zip(newcomers, embeddings, crops, strict=True)
+        ]
+
+    def _fit_crop(self, newcomer: NewPerson) -> tuple[Pixels, bytes]:
+        """A crop as the new recogniser wants it, and as it is kept: crops of a collection are of one kind."""
+        [face] = newcomer.faces
+        content, old, new = face.crop or b"", self.made_for, self.embedder.bundle.contract
+        try:
+            image = decode_image(content, ImageLimits())
+        except SamefaceError:
+            image = None
+        if image is None or image.size != old.input_size:
+            raise ReembedRefused(
+                f"The face {face.face_id!r} of {newcomer.person_id!r} has no crop of {old.name}: forget this "
+                "person, run this again, and enrol the person anew."
+            )
+        if (old.template, old.input_size) == (new.template, new.input_size):
+            return np.asarray(image), content
+        pixels = align_face(image, old.template, new.template, new.input_size)
+        return pixels, encode_png(pixels)
+
+
+def move_collection(
+    store: Store,
+    name: str,
+    bundle: Bundle,
+    folder: DataFolder,
+    device: str = "auto",
+    progress: Progress = ignore_progress,
+) -> Collection:
+    """The collection under another recogniser, as it is if it belongs to that one already."""
+    old = store.get_collection(name)
+    if old.identity == bundle.identity:
+        with drafting(store):
+            drop_leftovers(store, name)
+        return old
+    refuse_without_crops(store, old)
+    made_for = find_bundle(folder.models, old).contract
+    runtime = open_runtime(bundle, select_device(device), folder.cache, available_cores())
+    with closing(Reembedder(made_for, Embedder(bundle, runtime))) as reembedder:
+        return reembed(store, old, reembedder, progress)
+
+
+def refuse_without_crops(store: Store, collection: Collection) -> None:
+    """Nothing is begun that cannot be ended."""
+    with store.frozen() as connection:
+        people, faces = count_without_crop(connection, collection)
+    if faces:
+        raise ReembedRefused(
+            f"{faces} faces of {people} people in {collection.name!r} have no crop to embed again. Enrol the "
+            "photos into a new collection (`sameface enroll FOLDER --collection NEW --recognizer DIR`), or "
+            "forget these people."
+        )
+
+
+def find_bundle(models: Path, collection: Collection) -> Bundle:
+    """The recogniser that a collection's crops were made for."""
+    for manifest in models.glob(f"*/{MANIFEST}"):
+        with suppress(BundleRefused):  # a broken one is another command's business
+            bundle = load_bundle(manifest.parent, "recogniser")
+            if bundle.identity == collection.identity:
+                return bundle
+    raise BundleRefused(
+        f"{collection.bundle}, for which {collection.name!r} keeps crops, is not in {models}: pull it again."
+    )
+
+
+def reembed(
+    store: Store, old: Collection, reembedder: Reembedder, progress: Progress = ignore_progress
+) -> Collection:
+    """The collection under the new recogniser; stopped in between, the next run goes on."""
+    bundle = reembedder.embedder.bundle
+    hidden = f"{old.name} (reembedding {bundle.identity[:12]})"
+    with drafting(store):
+        drop_leftovers(store, old.name, kept=hidden)
+        draft, _ = store.create_collection(
+            hidden,
+            store_crops=old.store_crops,
+            calibration=None,  # it was of the old recogniser
+            bundle=bundle.contract.name,
+            identity=bundle.identity,
+            dimension=bundle.contract.dimension or 0,
+        )
+        try:
+            copy_faces(store, old, draft, reembedder, progress)
+            while not finish(store, old, draft, reembedder):
+                copy_faces(store, old, draft, reembedder, progress)
+        except CollectionNotFound:  # it was deleted, and so are the copies
+            drop(store, draft)
+            raise
+        drop_leftovers(store, old.name)
+    with closing(open_indexes(store)) as indexes:
+        indexes.forget_deleted()
+    return store.get_collection(old.name)
+
+
+def copy_faces(
+    store: Store, old: Collection, draft: Collection, reembedder: Reembedder, progress: Progress
+) -> None:
+    """Embed what the draft lacks, in the order in which it was enrolled."""
+    done, after = store.get_collection(draft.name).faces, 0
+    while True:
+        with store.frozen() as connection:
+            after, newcomers = read_missing(connection, old, draft, FACES_AT_ONCE, after)
+        if not newcomers:
+            return
+        store.enrol(draft, reembedder.embed(newcomers))
+        done += len(newcomers)
+        progress("reembedding", done, max(done, old.faces))
+
+
+def finish(store: Store, old: Collection, draft: Collection, reembedder: Reembedder) -> bool:
+    """Catch up with what was written meanwhile and take the old one's place, unless that is too much."""
+    with store.writing() as connection:
+        mirror(connection, old, draft)
+        _, last = read_missing(connection, old, draft, LAST_FACES + 1)
+        if len(last) > LAST_FACES:
+            return False
+        add_newcomers(connection, draft, reembedder.embed(last))
+        replace(connection, old, draft)
+    return True
