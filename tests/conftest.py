@@ -163,6 +163,28 @@ def start(data: Path) -> Iterator:
         process.stdout.close()
 
 
+@pytest.fixture
+def run(data: Path):
+    """Runs `sameface` with the tiny networks."""
+    environment = os.environ | {
+        "SAMEFACE_DATA": str(data),
+        "SAMEFACE_RECOGNIZER": str(data / "models" / "recogniser"),
+        "SAMEFACE_DETECTOR": str(data / "models" / "detector"),
+        "COLUMNS": "200",
+    }
+
+    def command(*words: object, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "sameface", *map(str, words)],
+            capture_output=True,
+            text=True,
+            env=environment | variables,
+            check=False,
+        )
+
+    return command
+
+
 def address_of(process: subprocess.Popen[str]) -> httpx.URL:
     """The address that the server announces once it is ready."""
     for line in process.stdout:

@@ -1,7 +1,6 @@
 """The command line, run as a user runs it."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,28 +12,6 @@ from PIL import Image
 from model.bundle import load_bundle
 from tests.networks import DIMENSION
 from tests.pictures import photo_of
-
-
-@pytest.fixture
-def run(data: Path):
-    """Runs `sameface` with the tiny networks."""
-    environment = os.environ | {
-        "SAMEFACE_DATA": str(data),
-        "SAMEFACE_RECOGNIZER": str(data / "models" / "recogniser"),
-        "SAMEFACE_DETECTOR": str(data / "models" / "detector"),
-        "COLUMNS": "200",
-    }
-
-    def command(*words: object, **variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "sameface", *map(str, words)],
-            capture_output=True,
-            text=True,
-            env=environment | variables,
-            check=False,
-        )
-
-    return command
 
 
 @pytest.fixture

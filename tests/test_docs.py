@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
+from typer.core import TyperGroup
 
 from api.errors import PROBLEMS
 from api.settings import PREFIX, Settings
-from sameface import ROOMS
+from sameface import ROOMS, app
 from tests.networks import DIMENSION
 
 ROOT = Path(__file__).parents[1]
@@ -66,9 +68,13 @@ def test_every_command_of_the_readme_exists() -> None:
 
 
 def test_every_flag_of_the_readme_exists() -> None:
-    for command, flags in re.findall(r"^sameface ([\w-]+)([^#\n]*)", CONSOLE, re.MULTILINE):
+    commands = typer.main.get_group(app)
+    groups = "|".join(name for name in ROOMS if isinstance(commands.get_command(None, name), TyperGroup))
+    for command, flags in re.findall(
+        rf"^sameface ((?:(?:{groups}) )?[\w-]+)([^#\n]*)", CONSOLE, re.MULTILINE
+    ):
         help_text = subprocess.run(
-            [sys.executable, "-m", "sameface", command, "--help"],
+            [sys.executable, "-m", "sameface", *command.split(), "--help"],
             capture_output=True,
             text=True,
             check=True,

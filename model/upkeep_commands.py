@@ -1,0 +1,111 @@
+"""The commands that keep a gallery well: check it, move it, give it another recogniser."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from model.bundle import load_bundle
+from model.commands import AsJson, Data, Device
+from model.folders import DEFAULT_DATA, DataFolder
+from model.inspection import Finding, check_gallery
+from model.records import Collection
+from model.reembed import move_collection
+from model.store import Store
+from model.terminal import console, print_json, report_counts
+from model.transfer import export_collection, import_collection
+
+app = typer.Typer()
+gallery = typer.Typer(help="Check a gallery, or give it another recogniser.", no_args_is_help=True)
+app.add_typer(gallery, name="gallery")
+
+Name = Annotated[str, typer.Argument(metavar="COLLECTION", help="The collection's name.")]
+
+
+@app.command()
+def export(
+    collection: Name,
+    file: Annotated[Path, typer.Argument(help="Where to write it.")],
+    data: Data = DEFAULT_DATA,
+    as_json: AsJson = False,
+) -> None:
+    """Write a collection into a file, as it is at this moment."""
+    with closing(Store(DataFolder(data).gallery)) as store, report_counts() as progress:
+        written = export_collection(store, collection, file.expanduser(), progress)
+    show_collection(written, f"is in {file}", as_json=as_json)
+
+
+@app.command("import")
+def import_archive(
+    file: Annotated[Path, typer.Argument(help="What `sameface export` wrote.")],
+    collection: Annotated[str | None, typer.Option(help="Another name than it had.")] = None,
+    data: Data = DEFAULT_DATA,
+    as_json: AsJson = False,
+) -> None:
+    """Make a collection of an exported file: all of it, or nothing."""
+    with closing(Store(DataFolder(data).gallery)) as store, report_counts() as progress:
+        made = import_collection(store, file.expanduser(), collection, progress)
+    show_collection(made, "is imported", as_json=as_json)
+
+
+def show_collection(collection: Collection, what: str, *, as_json: bool) -> None:
+    """What became of a collection."""
+    if as_json:
+        print_json(collection)
+        return
+    counted = f"{collection.people} people, {collection.faces} faces"
+    console.print(f"[green]{escape(collection.name)}[/green] {escape(what)}: {counted}.", soft_wrap=True)
+
+
+@gallery.command()
+def check(
+    collection: Annotated[str | None, typer.Option(help="Only this one.")] = None,
+    repair: Annotated[bool, typer.Option("--repair", help="Make again what can be made again.")] = False,
+    data: Data = DEFAULT_DATA,
+    as_json: AsJson = False,
+) -> None:
+    """Prove that store and indexes agree: exit code 0 if all is well or repaired, 1 if not."""
+    findings = check_gallery(DataFolder(data).gallery, collection, repair=repair)
+    if as_json:
+        print_json(findings)
+    else:
+        show_findings(findings)
+    raise typer.Exit(0 if all(finding.repaired for finding in findings) else 1)
+
+
+def show_findings(findings: list[Finding]) -> None:
+    """One row per finding."""
+    if not findings:
+        console.print("Store and indexes agree.")
+        return
+    table = Table("collection", "what", "repaired")
+    for finding in findings:
+        done = "[green]yes[/green]" if finding.repaired else "no"
+        table.add_row(escape(finding.collection or ""), escape(finding.detail), done)
+    console.print(table)
+    if any(finding.repaired and finding.code in ("snapshot", "index") for finding in findings):
+        console.print("Restart the servers of this gallery: they hold what they have read.")
+
+
+@gallery.command()
+def reembed(
+    collection: Name,
+    recognizer: Annotated[Path, typer.Option(help="Folder of the new recogniser's bundle.")],
+    data: Data = DEFAULT_DATA,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Move a collection that keeps crops to another recogniser; run again, it goes on."""
+    bundle = load_bundle(recognizer.expanduser(), "recogniser")
+    with closing(Store(DataFolder(data).gallery)) as store, report_counts() as progress:
+        before = store.get_collection(collection)
+        moved = move_collection(store, collection, bundle, DataFolder(data), device, progress)
+    if before.identity == moved.identity:
+        show_collection(moved, f"belongs to {moved.bundle} already", as_json=as_json)
+        return
+    show_collection(moved, f"belongs to {moved.bundle} now", as_json=as_json)
+    if not as_json:
+        console.print(f"Restart the server with `--recognizer {escape(str(recognizer))}`.", soft_wrap=True)
