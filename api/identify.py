@@ -33,5 +33,5 @@ async def identify(
         found = await identify_photo(pipeline, gallery, collection, body.image, question)
     else:
         embedding = body.take_embedding(gallery)
-        found = await identify_embedding(gallery, collection, embedding, question)
+        found = await identify_embedding(pipeline, gallery, collection, embedding, question)
     return IdentifyResponse.model_validate(found)

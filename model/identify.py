@@ -53,17 +53,26 @@ async def identify_photo(
     pipeline: Pipeline, gallery: Gallery, collection: Collection, photo: bytes, question: Question
 ) -> Identification:
     """Everybody in a photo."""
-    look = await pipeline.embed(photo, question.faces)
-    if not look.faces:
-        raise no_face()
-    return await asyncio.to_thread(identify, gallery, collection, look.faces, question, look.stopwatch)
+
+    def look_and_search(photo: bytes) -> Identification:
+        look = pipeline.embed_faces(photo, question.faces)
+        if not look.faces:
+            raise no_face()
+        return identify(gallery, collection, look.faces, question, look.stopwatch)
+
+    [found] = await pipeline.workers.run_all(look_and_search, [photo])
+    return found
 
 
 async def identify_embedding(
-    gallery: Gallery, collection: Collection, embedding: Embedding, question: Question
+    pipeline: Pipeline, gallery: Gallery, collection: Collection, embedding: Embedding, question: Question
 ) -> Identification:
-    """Whoever an embedding is of."""
-    return await asyncio.to_thread(identify, gallery, collection, [embedding], question, Stopwatch())
+    """Whoever an embedding is of; it takes a place in the queue like a photo."""
+    stopwatch = Stopwatch()
+    [found] = await pipeline.workers.run_all(
+        lambda probe: identify(gallery, collection, [probe], question, stopwatch), [embedding]
+    )
+    return found
 
 
 def identify(
