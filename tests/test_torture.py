@@ -15,6 +15,7 @@ import httpx
 import numpy as np
 import pytest
 
+from model.inspection import check_gallery
 from tests.conftest import address_of
 from tests.model.people import random_units
 from tests.networks import DIMENSION
@@ -105,6 +106,7 @@ def test_nothing_acknowledged_is_lost_however_often_the_server_is_killed(start, 
         process.wait()
         for client in clients:
             client.join()
+        assert check_gallery(tmp_path / "gallery.db") == []
     check(address_of(start("--log-level", "error", SAMEFACE_DATA=str(tmp_path))), ledger)
     assert len(ledger.enrolled) > KILLS
     assert ledger.deleted
@@ -141,3 +143,4 @@ def test_a_batch_that_was_cut_by_a_kill_is_finished_by_its_retry(start, tmp_path
     after = retry.text.splitlines()
     assert [json.loads(line) for line in after[: len(before)]] == [json.loads(line) for line in before]
     assert httpx.get(address).json()["faces"] == len(after) == len(people)
+    assert check_gallery(tmp_path / "gallery.db") == []
