@@ -20,6 +20,7 @@ class Columns:
 
     def __init__(self, dimension: int, room: int = 0) -> None:
         self.dimension = dimension
+        self.dead = 0  # rows that cannot be found: counted, because every search asks
         self._rows = 0
         self._faces = np.empty(room, np.int64)
         self._people = np.empty(room, np.int64)
@@ -33,6 +34,7 @@ class Columns:
         columns._rows = len(block.faces)
         columns._faces, columns._people, columns._alive = block.faces, block.people, alive
         columns._embeddings = block.embeddings
+        columns.dead = len(alive) - int(alive.sum())
         return columns
 
     def __len__(self) -> int:
@@ -73,9 +75,17 @@ class Columns:
     def bury(self, gone: Keys) -> Keys:
         """Make the rows of these faces dead; the people they were of."""
         rows = self.find_rows(gone)
+        rows = rows[self._alive[rows]]
         self._alive[rows] = False
         self._embeddings[rows] = 0
+        self.dead += len(rows)
         return np.unique(self._people[rows])
+
+    def revive(self, row: int, face: int | None) -> None:
+        """Give a row another face, or none: then it is dead."""
+        self.dead += int(self._alive[row]) - int(face is not None)
+        self._alive[row] = face is not None
+        self._faces[row] = face or 0
 
     def find_rows(self, faces: Keys) -> NDArray[np.intp]:
         """The rows of those faces that are there."""

@@ -53,7 +53,7 @@ class FaceIndex:
     @property
     def size(self) -> int:
         """Faces that can be found."""
-        return int(self.columns.alive.sum())
+        return len(self.columns) - self.columns.dead
 
     def adopt(self, columns: Columns, kind: str, candidates: Faiss, sequence: int) -> None:
         """Start from rows that were read from elsewhere."""
@@ -78,7 +78,7 @@ class FaceIndex:
             while missing and count:
                 rows, similarities = self._find_nearest(np.ascontiguousarray(probes[missing]), count)
                 for place, near, similar in zip(missing, rows, similarities, strict=True):
-                    results[place] = self._best_of_each(near, similar, limit)
+                    results[place] = best_of_each(self.columns, near, similar, limit)
                 missing = [place for place in missing if len(results[place]) < limit]
                 count = 0 if count == len(self.columns) else min(len(self.columns), count * 4)
             return results
@@ -87,26 +87,22 @@ class FaceIndex:
         """For each probe the best `limit` people by the cosine to their unit mean embedding."""
         with self.lock.shared():
             means = self._get_means()
-            found: list[list[Hit]] = []
-            count = min(len(means.people), limit + int((means.faces < 0).sum()))
+            count = min(len(means), limit + means.dead)
             if not count:
                 return [[] for _ in probes]
             similarities, rows = faiss.knn(probes, means.embeddings, count, faiss.METRIC_INNER_PRODUCT)
-            for near, similar in zip(rows, similarities, strict=True):
-                known = means.faces[near] >= 0
-                people, faces = means.people[near[known]].tolist(), means.faces[near[known]].tolist()
-                hits = zip(people, faces, similar[known].tolist(), strict=True)
-                found.append([Hit(*hit) for hit in hits][:limit])
-            return found
+            return [
+                best_of_each(means, near, similar, limit)
+                for near, similar in zip(rows, similarities, strict=True)
+            ]
 
     @property
     def needs_rebuilding(self) -> bool:
         """Whether many rows are dead, or there are too many for how they are searched."""
         rows = len(self.columns)
-        dead = rows - self.size
-        wanted = choose_kind(rows - dead, self.device, self.kind)
+        wanted = choose_kind(self.size, self.device, self.kind)
         outgrown = self.candidates is not None and rows > OUTGROWN * max(self._made_for, DEAD_ROWS)
-        return dead > max(DEAD_ROWS, DEAD_SHARE * rows) or wanted != self.kind or outgrown
+        return self.columns.dead > max(DEAD_ROWS, DEAD_SHARE * rows) or wanted != self.kind or outgrown
 
     def rebuild(self) -> None:
         """Copy the living rows and build what searches them, while searches and changes go on."""
@@ -134,8 +130,8 @@ class FaceIndex:
         if self.candidates is not None and len(came.faces):
             self.candidates.add(came.embeddings)
         bereft = self.columns.bury(changes.gone)
-        if self._means:
-            self._means.renew(np.union1d(came.people, bereft), self.columns)
+        if self._means and not self._means.renew(np.union1d(came.people, bereft), self.columns):
+            self._means = None
         self.sequence = changes.sequence
 
     def _find_nearest(self, probes: Floats, count: int) -> tuple[NDArray[np.int64], Floats]:
@@ -150,19 +146,19 @@ class FaceIndex:
         order = np.argsort(-exact, axis=1, kind="stable")
         return np.take_along_axis(rows, order, 1), np.take_along_axis(exact, order, 1)
 
-    def _best_of_each(self, rows: NDArray[np.int64], similarities: Floats, limit: int) -> list[Hit]:
-        """Rows in falling similarity to one hit per person."""
-        best: dict[int, Hit] = {}
-        people, alive = self.columns.people[rows].tolist(), (self.columns.alive[rows] & (rows >= 0)).tolist()
-        for place, person in enumerate(people):
-            if alive[place] and person not in best:
-                face = int(self.columns.faces[rows[place]])
-                best[person] = Hit(person, face, float(similarities[place]))
-                if len(best) == limit:
-                    break
-        return list(best.values())
-
-    def _get_means(self) -> Means:
+    def _get_means(self) -> Columns:
         if self._means is None:
             self._means = Means(self.columns)
-        return self._means
+        return self._means.rows
+
+
+def best_of_each(columns: Columns, rows: NDArray[np.int64], similarities: Floats, limit: int) -> list[Hit]:
+    """Rows in falling similarity to one hit per person; dead ones are left out."""
+    best: dict[int, Hit] = {}
+    people, alive = columns.people[rows].tolist(), (columns.alive[rows] & (rows >= 0)).tolist()
+    for place, person in enumerate(people):
+        if alive[place] and person not in best:
+            best[person] = Hit(person, int(columns.faces[rows[place]]), float(similarities[place]))
+            if len(best) == limit:
+                break
+    return list(best.values())

@@ -3,36 +3,38 @@
 import numpy as np
 
 from model.columns import Columns
-from model.faces import Floats, Keys
+from model.faces import Keys
+from model.records import FaceBlock
 
 
 class Means:
-    """One row per person, kept up to date person by person; a person without faces has a mean of zero."""
+    """One row per person, kept up to date person by person; one who has no face any more has a dead row.
+
+    A row's face is one of the person's, by which the person is named.
+    """
 
     def __init__(self, columns: Columns) -> None:
-        alive = np.flatnonzero(columns.alive)
-        self.people, first = np.unique(columns.people[alive], return_index=True)  # ascending
-        self.faces: Keys = columns.faces[alive[first]]  # by which each person is named
-        self.embeddings: Floats = np.zeros((len(self.people), columns.dimension), np.float32)
-        of_person = np.searchsorted(self.people, columns.people)
+        living = np.flatnonzero(columns.alive)
+        people, first = np.unique(columns.people[living], return_index=True)
+        embeddings = np.zeros((len(people), columns.dimension), np.float32)
         for rows in columns.blocks(0, len(columns)):
-            living = np.flatnonzero(columns.alive[rows]) + rows.start
-            np.add.at(self.embeddings, of_person[living], columns.embeddings[living])
-        self.embeddings /= np.maximum(np.linalg.norm(self.embeddings, axis=1, keepdims=True), 1e-12)
+            places = np.searchsorted(people, columns.people[rows])
+            known = columns.alive[rows]
+            np.add.at(embeddings, places[known], columns.embeddings[rows][known])
+        embeddings /= np.maximum(np.linalg.norm(embeddings, axis=1, keepdims=True), 1e-12)
+        self.rows = Columns(columns.dimension)
+        self.rows.append(FaceBlock(columns.faces[living[first]], people, embeddings))
 
-    def renew(self, people: Keys, columns: Columns) -> None:
-        """Compute the means of some people anew."""
-        self._make_room_for(people)
-        for person, place in zip(people, np.searchsorted(self.people, people), strict=True):
+    def renew(self, people: Keys, columns: Columns) -> bool:
+        """Compute the means of some people (ascending) anew; False if there is no row for one of them."""
+        last = self.rows.people[-1] if len(self.rows) else 0
+        known, new = people[people <= last], people[people > last]  # keys only grow: the new ones come last
+        if not np.array_equal(self.rows.people[np.searchsorted(self.rows.people, known)], known):
+            return False
+        self.rows.append(FaceBlock(new, new, np.zeros((len(new), columns.dimension), np.float32)))
+        for person, place in zip(people, np.searchsorted(self.rows.people, people), strict=True):
             rows = np.flatnonzero((columns.people == person) & columns.alive)
             total = columns.embeddings[rows].sum(axis=0)
-            self.embeddings[place] = total / max(float(np.linalg.norm(total)), 1e-12)
-            self.faces[place] = columns.faces[rows[0]] if len(rows) else -1
-
-    def _make_room_for(self, people: Keys) -> None:
-        new = np.setdiff1d(people, self.people)
-        if len(new):
-            places = np.searchsorted(self.people, new)
-            self.people = np.insert(self.people, places, new)
-            self.faces = np.insert(self.faces, places, -1)
-            self.embeddings = np.insert(self.embeddings, places, 0, axis=0)
+            self.rows.embeddings[place] = total / max(float(np.linalg.norm(total)), 1e-12)
+            self.rows.revive(place, columns.faces[rows[0]] if len(rows) else None)
+        return True

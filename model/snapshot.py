@@ -7,6 +7,8 @@ The file has a header of `HEADER_BYTES` (JSON, padded with spaces), then the col
 
 import hashlib
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -70,24 +72,32 @@ def write(index: FaceIndex, file: BinaryIO, owner: dict[str, Any]) -> None:
 
 
 def load_snapshot(path: Path, owner: dict[str, Any], revision: int, device: str) -> FaceIndex:
-    """The index as it was written, to follow the changes since; nothing is read before the hash is right."""
-    with path.open("rb") as file:
+    """The index as it was written, to follow the changes since; the hash must be right first."""
+    with path.open("rb") as file, ThreadPoolExecutor(1) as beside:
         header = read_header(file)
         sha256 = header.pop("sha256", None)
         foreign = [key for key, value in {**owner, "version": VERSION}.items() if header.get(key) != value]
         if foreign:
             raise SnapshotRefused(f"it has another {', '.join(foreign)}")
-        digest = hashlib.file_digest(file, "sha256")
-        digest.update(json.dumps(header).encode())
-        if digest.hexdigest() != sha256:
+        hashed = beside.submit(hash_content, path, header)  # while the columns are read
+        columns = read_columns(file, header["rows"], owner["dimension"])
+        if hashed.result() != sha256 or columns is None:
             raise SnapshotRefused("its checksum is wrong")
         if header["sequence"] > revision:
             raise SnapshotRefused("it is ahead of the store, which must have been put back")
-        file.seek(HEADER_BYTES)
-        columns, candidates = read_rows(file, header, owner["dimension"])
+        candidates = read_candidates(file) if header["kind"] == "ivf" else None
     index = FaceIndex(columns.dimension, device)
     index.adopt(columns, header["kind"], candidates, header["sequence"])
     return index
+
+
+def hash_content(path: Path, header: dict[str, Any]) -> str:
+    """The SHA-256 of all that follows the header, and of the header's other fields."""
+    with path.open("rb") as file:
+        file.seek(HEADER_BYTES)
+        digest = hashlib.file_digest(file, "sha256")
+    digest.update(json.dumps(header).encode())
+    return digest.hexdigest()
 
 
 def read_sequence(path: Path, owner: dict[str, Any]) -> int:
@@ -111,18 +121,24 @@ def read_header(file: BinaryIO) -> dict[str, Any]:
     return header
 
 
-def read_rows(file: BinaryIO, header: dict[str, Any], dimension: int) -> tuple[Columns, Faiss]:
-    """The columns, read straight into the memory that they stay in, and what searches them."""
-    rows = header["rows"]
+def read_columns(file: BinaryIO, rows: Any, dimension: int) -> Columns | None:
+    """The columns, read straight into the memory that they stay in; none if the file cannot hold them."""
+    row_bytes = 1 + 8 + 8 + 4 * dimension
+    if not isinstance(rows, int) or not 0 <= rows * row_bytes <= os.fstat(file.fileno()).st_size:
+        return None
     alive, faces, people = (np.empty(rows, kind) for kind in (bool, np.int64, np.int64))
     embeddings = np.empty((rows, dimension), np.float32)
+    file.seek(-embeddings.nbytes, os.SEEK_END)
+    file.readinto(as_bytes(embeddings))  # type: ignore[attr-defined]
+    file.seek(HEADER_BYTES)
     for column in (alive, faces, people):
         file.readinto(as_bytes(column))  # type: ignore[attr-defined]
-    candidates: Faiss = None
-    if header["kind"] == "ivf":
-        candidates = faiss.read_index(faiss.PyCallbackIOReader(file.read, CHUNK_BYTES))  # type: ignore[attr-defined]
-    file.readinto(as_bytes(embeddings))  # type: ignore[attr-defined]
-    return Columns.of(FaceBlock(faces, people, embeddings), alive), candidates
+    return Columns.of(FaceBlock(faces, people, embeddings), alive)
+
+
+def read_candidates(file: BinaryIO) -> Faiss:
+    """FAISS's index, which comes after the first three columns."""
+    return faiss.read_index(faiss.PyCallbackIOReader(file.read, CHUNK_BYTES))  # type: ignore[attr-defined]
 
 
 def as_bytes(column: NDArray[Any]) -> memoryview:
