@@ -1,0 +1,33 @@
+"""Builds what a recipe names, and says what it could have named instead."""
+
+from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
+from typing import Any, TypeVar
+
+from training.errors import RecipeRefused
+
+Built = TypeVar("Built")
+
+
+def build_choice(
+    kind: str,
+    known: Mapping[str, Callable[..., Built]],
+    name: str,
+    sizes: tuple[int, ...],
+    options: dict[str, Any],
+) -> Built:
+    """Call the maker of this name; its keyword-only arguments are the options a recipe may set."""
+    if name not in known:
+        raise RecipeRefused(f"no {kind} is called {name!r}; known are {', '.join(known)}")
+    maker = known[name]
+    allowed = [
+        each.name for each in signature(maker).parameters.values() if each.kind is Parameter.KEYWORD_ONLY
+    ]
+    unknown = ", ".join(sorted(options.keys() - set(allowed)))
+    if unknown:
+        listed = f"known are {', '.join(allowed)}" if allowed else "it has none"
+        raise RecipeRefused(f"the {kind} {name} has no option {unknown}; {listed}")
+    try:
+        return maker(*sizes, **options)
+    except TypeError as error:  # a word where a number belongs
+        raise RecipeRefused(f"the {kind} {name} cannot be built so: {error}") from error

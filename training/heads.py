@@ -1,0 +1,58 @@
+"""Every head by name, and the loss that is taken of its logits."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from training.additive import AdaFaceHead, ArcFaceHead, CosFaceHead
+from training.choices import build_choice
+from training.margin import MarginHead
+from training.multiplicative import LSoftmaxHead, SphereFaceHead, SphereFaceRHead
+
+
+class SoftmaxHead(MarginHead):
+    """W x + b: the plain linear classifier, weights and embeddings of any length."""
+
+    def __init__(self, dimension: int, classes: int) -> None:
+        super().__init__(dimension, classes)
+        self.bias = nn.Parameter(torch.zeros(classes))  # (classes,)
+
+    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:  # noqa: ARG002 - no class is a target
+        """Logits (batch, classes)."""
+        with torch.autocast(embeddings.device.type, enabled=False):
+            return functional.linear(embeddings.to(self.weight.dtype), self.weight, self.bias)
+
+
+class ModifiedSoftmaxHead(MarginHead):
+    """|x| cos(t): unit class weights, no bias, no margin; where SphereFace starts, arXiv:1704.08063."""
+
+
+HEADS: dict[str, type[MarginHead]] = {
+    "softmax": SoftmaxHead,
+    "modified_softmax": ModifiedSoftmaxHead,
+    "l_softmax": LSoftmaxHead,
+    "sphereface": SphereFaceHead,
+    "sphereface_r": SphereFaceRHead,
+    "cosface": CosFaceHead,
+    "arcface": ArcFaceHead,
+    "adaface": AdaFaceHead,
+}
+
+
+def build_head(name: str, dimension: int, classes: int, /, **options: Any) -> MarginHead:
+    """The head of this name; an unknown name or option is an error that lists the known ones."""
+    return build_choice("head", HEADS, name, (dimension, classes), options)
+
+
+def classification_loss(logits: Tensor, labels: Tensor, focal_gamma: float = 0.0) -> Tensor:
+    """The mean of -(1 - p)^gamma ln(p) over a batch, p the target's probability: cross entropy at gamma 0.
+
+    Focal weighting, arXiv:1708.02002, turns from what is already right; any head may be trained with it.
+    """
+    surprise = functional.cross_entropy(logits, labels, reduction="none")  # (batch,), -ln(p)
+    if focal_gamma == 0:
+        return surprise.mean()
+    wrong = -torch.expm1(-surprise)  # 1 - p, without cancelling
+    return (wrong.clamp(min=torch.finfo(wrong.dtype).tiny) ** focal_gamma * surprise).mean()
