@@ -38,7 +38,7 @@ async def identify_batch(
     choose_rule(gallery, question)
 
     async def work(block: list[ProbeEntry]) -> Sequence[BaseModel | SamefaceError]:
-        probes = [entry.to_probe(gallery) for entry in block]
+        probes = [entry.try_probe(gallery) for entry in block]
         answers = await identify_many(pipeline, gallery, collection.name, probes, question)
         return BatchIdentified.from_answers(block, answers)
 

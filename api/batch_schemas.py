@@ -21,10 +21,10 @@ class ProbeEntry(Probe):
 
     id: EntryId
 
-    def to_probe(self, gallery: Gallery) -> bytes | Embedding | SamefaceError:
+    def try_probe(self, gallery: Gallery) -> bytes | Embedding | SamefaceError:
         """The photo or embedding, or why it is none."""
         try:
-            return self.image if self.image is not None else self.take_embedding(gallery)
+            return self.to_probe(gallery)
         except SamefaceError as error:
             return error
 
@@ -42,7 +42,7 @@ class EnrolEntry(ProbeEntry):
         self, gallery: Gallery, options: EnrolOptions, idempotency_key: str | None
     ) -> Application | SamefaceError:
         """For the registrar, or why it is none."""
-        probe = self.to_probe(gallery)
+        probe = self.try_probe(gallery)
         if isinstance(probe, SamefaceError):
             return probe
         return Application(

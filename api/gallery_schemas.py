@@ -163,9 +163,11 @@ class Probe(Request):
             raise ValueError("send image or embedding, one of them")
         return self
 
-    def take_embedding(self, gallery: Gallery) -> Embedding:
-        """The embedding that was brought."""
-        return gallery.take_embedding(self.embedding or [], self.model)
+    def to_probe(self, gallery: Gallery) -> bytes | Embedding:
+        """The photo, or the embedding that was brought."""
+        return (
+            self.image if self.image is not None else gallery.take_embedding(self.embedding or [], self.model)
+        )
 
 
 class IdentifyRequest(Probe, SearchOptions):

@@ -5,11 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 
 from api import examples
-from api.dependencies import READ, ROOM, Collection, Gallery, Pipeline
+from api.dependencies import READ, ROOM, Gallery, Id, Pipeline
 from api.documentation import COLLECTION_PROBLEMS, PHOTO_PROBLEMS, answers, document_body
 from api.gallery_schemas import IdentifyRequest, IdentifyResponse
 from api.uploads import body_of
-from model.identify import identify_embedding, identify_photo
+from model import identify as identification
 
 router = APIRouter(prefix="/v1/collections/{collection}", tags=["identify"], dependencies=[READ, ROOM])
 
@@ -22,16 +22,12 @@ router = APIRouter(prefix="/v1/collections/{collection}", tags=["identify"], dep
     ),
 )
 async def identify(
-    collection: Collection,
+    collection: Id,
     body: Annotated[IdentifyRequest, Depends(body_of(IdentifyRequest))],
     pipeline: Pipeline,
     gallery: Gallery,
 ) -> IdentifyResponse:
     """Say who is in a photo, of the people of a collection."""
-    question = body.to_question()
-    if body.image is not None:
-        found = await identify_photo(pipeline, gallery, collection, body.image, question)
-    else:
-        embedding = body.take_embedding(gallery)
-        found = await identify_embedding(pipeline, gallery, collection, embedding, question)
+    probe = body.to_probe(gallery)
+    found = await identification.identify(pipeline, gallery, collection, probe, body.to_question())
     return IdentifyResponse.model_validate(found)

@@ -11,12 +11,13 @@ import typer
 from rich.progress import track
 from rich.table import Table
 
+from model import identify as identification
 from model.commands import AsJson, Data, Detector, Device, Recognizer, pipeline_for, read_photo
 from model.enrolment import Application, Registrar
 from model.errors import CannotServe, CollectionNotFound, InvalidId, SamefaceError
 from model.folders import DEFAULT_DATA, DataFolder
 from model.gallery import Gallery, open_gallery
-from model.identify import Question, identify_photo
+from model.identify import Question
 from model.pipeline import Pipeline
 from model.records import ID, Collection
 from model.store import Store
@@ -157,7 +158,9 @@ def answer_for(
 ) -> dict[str, Any]:
     """Who is in one photo, or why nobody can tell."""
     try:
-        found = asyncio.run(identify_photo(pipeline, gallery, collection, read_photo(path), question))
+        found = asyncio.run(
+            identification.identify(pipeline, gallery, collection.name, read_photo(path), question)
+        )
     except SamefaceError as error:
         return {"photo": str(path), "error": {"code": error.code, "detail": error.detail}}
     return {"photo": str(path), "results": found.results}

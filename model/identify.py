@@ -49,54 +49,47 @@ class Question:
     target_fpir: float | None = None
 
 
-async def identify_photo(
-    pipeline: Pipeline, gallery: Gallery, collection: Collection, photo: bytes, question: Question
+async def identify(
+    pipeline: Pipeline, gallery: Gallery, name: str, probe: bytes | Embedding, question: Question
 ) -> Identification:
-    """Everybody in a photo."""
+    """Everybody in a photo, or whoever an embedding is of, among the people of a collection as it is now.
 
-    def look_and_search(photo: bytes) -> Identification:
-        look = pipeline.embed_faces(photo, question.faces)
-        if not look.faces:
-            raise no_face()
-        return identify(gallery, collection, look.faces, question, look.stopwatch)
-
-    [found] = await pipeline.workers.run_all(look_and_search, [photo])
-    return found
-
-
-async def identify_embedding(
-    pipeline: Pipeline, gallery: Gallery, collection: Collection, embedding: Embedding, question: Question
-) -> Identification:
-    """Whoever an embedding is of; it takes a place in the queue like a photo."""
+    Either takes one place in the queue, and all that has to be asked is asked by one thread in one go.
+    """
     stopwatch = Stopwatch()
-    [found] = await pipeline.workers.run_all(
-        lambda probe: identify(gallery, collection, [probe], question, stopwatch), [embedding]
-    )
+
+    def look_and_search(probe: bytes | Embedding) -> Identification:
+        collection = gallery.get_collection(name)
+        rule = choose_rule(gallery, question)
+        faces: Sequence[EmbeddedFace | Embedding] = (
+            look_at(pipeline, probe, question, stopwatch) if isinstance(probe, bytes) else [probe]
+        )
+        with stopwatch.stage("search"):
+            results = search(gallery, collection, faces, question, rule.value)
+        return Identification(
+            collection=collection.name,
+            gallery_size=collection.people,
+            gallery_faces=collection.faces,
+            threshold=rule.value,
+            target_fpir=None,
+            extrapolated=rule.extrapolated,
+            model=gallery.bundle.contract.name,
+            results=results,
+            timings_ms=stopwatch.milliseconds(),
+        )
+
+    [found] = await pipeline.workers.run_all(look_and_search, [probe])
     return found
 
 
-def identify(
-    gallery: Gallery,
-    collection: Collection,
-    probes: Sequence[EmbeddedFace | Embedding],
-    question: Question,
-    stopwatch: Stopwatch,
-) -> Identification:
-    """Search for all probes at once and decide on each."""
-    rule = choose_rule(gallery, question)
-    with stopwatch.stage("search"):
-        results = search(gallery, collection, probes, question, rule.value)
-    return Identification(
-        collection=collection.name,
-        gallery_size=collection.people,
-        gallery_faces=collection.faces,
-        threshold=rule.value,
-        target_fpir=None,
-        extrapolated=rule.extrapolated,
-        model=gallery.bundle.contract.name,
-        results=results,
-        timings_ms=stopwatch.milliseconds(),
-    )
+def look_at(
+    pipeline: Pipeline, photo: bytes, question: Question, stopwatch: Stopwatch | None = None
+) -> list[EmbeddedFace]:
+    """The faces of a photo to identify, which must show somebody."""
+    faces = pipeline.embed_faces(photo, question.faces, stopwatch).faces
+    if not faces:
+        raise NoFaceFound("No face was found in the photo.", faces_found=0)
+    return faces
 
 
 async def identify_many(
@@ -115,7 +108,7 @@ async def identify_many(
         if not isinstance(probe, bytes):
             return probe if isinstance(probe, SamefaceError) else [probe]
         try:
-            return pipeline.embed_faces(probe, question.faces).faces or no_face()
+            return look_at(pipeline, probe, question)
         except SamefaceError as error:
             return error
 
@@ -159,8 +152,3 @@ def search(
         )
         for probe, candidates in zip(probes, found, strict=True)
     ]
-
-
-def no_face() -> NoFaceFound:
-    """A photo to identify must show somebody."""
-    return NoFaceFound("No face was found in the photo.", faces_found=0)
