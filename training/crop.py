@@ -1,0 +1,3 @@
+"""The crops that training works on: aligned to the template, square."""
+
+CROP_SIDE = 112  # pixels
