@@ -1,0 +1,59 @@
+"""The pieces that several backbones are made of."""
+
+from collections.abc import Iterable, Sequence
+
+from torch import Tensor, nn
+
+from training.errors import RecipeRefused
+
+
+def plan_stages(
+    widths: Sequence[int], depths: Sequence[int], inputs: int | None = None
+) -> list[tuple[int, int, int]]:
+    """Input channels, output channels and number of blocks, stage by stage; a stem has the first width."""
+    whole = all(isinstance(number, int) and number > 0 for number in (*widths, *depths))
+    if not whole or not widths or len(widths) != len(depths):
+        raise RecipeRefused(f"every stage needs a width and a depth of at least 1, not {widths} and {depths}")
+    return list(zip((inputs or widths[0], *widths[:-1]), widths, depths, strict=True))
+
+
+def convolve3x3(inputs: int, outputs: int, stride: int = 1) -> nn.Conv2d:
+    """A 3x3 convolution that keeps the size, or halves it; the batch norm after it is its bias."""
+    return nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False)
+
+
+def project(inputs: int, outputs: int, stride: int) -> nn.Module:
+    """The shortcut around a residual block: as it is, or 1x1 where the block changes the shape."""
+    if inputs == outputs and stride == 1:
+        return nn.Identity()
+    return nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+
+def embed(size: int, dimension: int) -> nn.Sequential:
+    """From the last maps to an embedding whose every coordinate has mean 0 over the faces."""
+    return nn.Sequential(nn.Flatten(), nn.Linear(size, dimension, bias=False), nn.BatchNorm1d(dimension))
+
+
+def initialise(modules: Iterable[nn.Module]) -> None:
+    """Start convolutions and linear layers from He's normal distribution (arXiv:1502.01852).
+
+    The variance is 2 / fan-in, which keeps the scale of what goes forward through a rectifier; batch
+    norms start as the identity, PReLU at its slope of 0.25.
+    """
+    for module in modules:
+        if isinstance(module, nn.Conv2d | nn.Linear):
+            nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+
+
+class Residual(nn.Module):
+    """What goes in, plus what a branch makes of it."""
+
+    def __init__(self, branch: nn.Module, shortcut: nn.Module | None = None) -> None:
+        super().__init__()
+        self.branch = branch
+        self.shortcut = shortcut or nn.Identity()
+
+    def forward(self, images: Tensor) -> Tensor:
+        """(batch, inputs, height, width) -> (batch, outputs, height / stride, width / stride)."""
+        outcome: Tensor = self.branch(images) + self.shortcut(images)
+        return outcome
