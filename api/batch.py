@@ -1,7 +1,8 @@
 """Many at a time: probes to identify and people to enrol, as NDJSON or as a form of photos."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
@@ -12,10 +13,60 @@ from api.dependencies import READ, WRITE, Collection, Gallery, IdempotencyKey, P
 from api.documentation import BATCH_PROBLEMS, document_batch, stream
 from api.gallery_schemas import EnrolOptions, SearchOptions
 from api.streams import BatchResponse
+from model.enrolment import Answer, Application
 from model.errors import SamefaceError
-from model.identify import choose_rule, identify_many
+from model.faces import Embedding
+from model.identify import Question, Result, choose_rule, identify_many
 
 router = APIRouter(prefix="/v1/collections/{collection}", tags=["batch"])
+
+
+@dataclass(frozen=True, slots=True)
+class Identifying:
+    """What is done with probes."""
+
+    schema: ClassVar[type[BaseModel]] = ProbeEntry
+    pipeline: Pipeline
+    gallery: Gallery
+    collection: str
+    question: Question
+
+    def prepare(self, entry: ProbeEntry) -> bytes | Embedding:
+        """The photo or embedding."""
+        return entry.to_probe(self.gallery)
+
+    async def work(
+        self, prepared: list[bytes | Embedding | SamefaceError]
+    ) -> Sequence[list[Result] | SamefaceError]:
+        """Who is in each."""
+        return await identify_many(self.pipeline, self.gallery, self.collection, prepared, self.question)
+
+    def present(self, entry: ProbeEntry, answer: list[Result]) -> BatchIdentified:
+        """A line of the answer."""
+        return BatchIdentified.model_validate({"id": entry.id, "results": answer})
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolling:
+    """What is done with people to enrol."""
+
+    schema: ClassVar[type[BaseModel]] = EnrolEntry
+    registrar: Registrar
+    collection: str
+    options: EnrolOptions
+    idempotency_key: str | None
+
+    def prepare(self, entry: EnrolEntry) -> Application:
+        """For the registrar."""
+        return entry.to_application(self.registrar.gallery, self.options, self.idempotency_key)
+
+    async def work(self, prepared: list[Application | SamefaceError]) -> Sequence[Answer | SamefaceError]:
+        """Who was taken."""
+        return await self.registrar.enrol_many(self.collection, prepared)
+
+    def present(self, entry: EnrolEntry, answer: Answer) -> BatchEnrolled:
+        """A line of the answer."""
+        return BatchEnrolled(id=entry.id, **answer)
 
 
 @router.post(
@@ -35,14 +86,8 @@ async def identify_batch(
 ) -> BatchResponse:
     """Say who is in each of many photos or embeddings; answers flow while probes are still being sent."""
     question = options.to_question()
-    choose_rule(gallery, question)
-
-    async def work(block: list[ProbeEntry]) -> Sequence[BaseModel | SamefaceError]:
-        probes = [entry.try_probe(gallery) for entry in block]
-        answers = await identify_many(pipeline, gallery, collection.name, probes, question)
-        return BatchIdentified.from_answers(block, answers)
-
-    return BatchResponse(request, ProbeEntry, work)
+    choose_rule(gallery, question)  # which may be refused, and now is the time
+    return BatchResponse(request, Identifying(pipeline, gallery, collection.name, question))
 
 
 @router.post(
@@ -65,9 +110,4 @@ async def enrol_batch(
     What is answered is on the disk. With an Idempotency-Key a retry of all or of a part enrols nobody twice;
     the ids of the entries must differ then.
     """
-
-    async def work(block: list[EnrolEntry]) -> Sequence[BaseModel | SamefaceError]:
-        applications = [entry.to_application(registrar.gallery, options, idempotency_key) for entry in block]
-        return BatchEnrolled.from_answers(block, await registrar.enrol_many(collection.name, applications))
-
-    return BatchResponse(request, EnrolEntry, work)
+    return BatchResponse(request, Enrolling(registrar, collection.name, options, idempotency_key))

@@ -1,17 +1,14 @@
 """The shapes of a batch's entries and answers."""
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from api.gallery_schemas import EnrolledFace, EnrolOptions, IdentifyResult, Metadata, Name, Oddity, Probe
 from api.schemas import Id, Response
 from model.enrolment import Application
-from model.errors import SamefaceError
 from model.faces import Embedding
 from model.gallery import Gallery
-from model.identify import Result
 
 EntryId = Annotated[str, Field(min_length=1, max_length=255)]
 
@@ -20,13 +17,6 @@ class ProbeEntry(Probe):
     """A probe, and the id by which its answer is known."""
 
     id: EntryId
-
-    def try_probe(self, gallery: Gallery) -> bytes | Embedding | SamefaceError:
-        """The photo or embedding, or why it is none."""
-        try:
-            return self.to_probe(gallery)
-        except SamefaceError as error:
-            return error
 
 
 class EnrolEntry(ProbeEntry):
@@ -40,11 +30,9 @@ class EnrolEntry(ProbeEntry):
 
     def to_application(
         self, gallery: Gallery, options: EnrolOptions, idempotency_key: str | None
-    ) -> Application | SamefaceError:
-        """For the registrar, or why it is none."""
-        probe = self.try_probe(gallery)
-        if isinstance(probe, SamefaceError):
-            return probe
+    ) -> Application:
+        """For the registrar."""
+        probe = self.to_probe(gallery)
         return Application(
             person_id=self.person_id,
             name=self.name,
@@ -64,18 +52,6 @@ class BatchIdentified(Response):
     id: str
     results: list[IdentifyResult]
 
-    @classmethod
-    def from_answers(
-        cls, block: Sequence[ProbeEntry], answers: Sequence[list[Result] | SamefaceError]
-    ) -> list["BatchIdentified | SamefaceError"]:
-        """In the order of the entries."""
-        return [
-            answer
-            if isinstance(answer, SamefaceError)
-            else cls(id=entry.id, results=[IdentifyResult.model_validate(result) for result in answer])
-            for entry, answer in zip(block, answers, strict=True)
-        ]
-
 
 class BatchEnrolled(Response):
     """Who was enrolled by one entry of a batch."""
@@ -84,13 +60,3 @@ class BatchEnrolled(Response):
     person_id: str
     faces: list[EnrolledFace]
     warnings: list[Oddity]
-
-    @classmethod
-    def from_answers(
-        cls, block: Sequence[ProbeEntry], answers: Sequence[dict[str, Any] | SamefaceError]
-    ) -> list["BatchEnrolled | SamefaceError"]:
-        """In the order of the entries."""
-        return [
-            answer if isinstance(answer, SamefaceError) else cls(id=entry.id, **answer)
-            for entry, answer in zip(block, answers, strict=True)
-        ]

@@ -93,6 +93,9 @@ def run_server(settings: Settings, listener: socket.socket, as_json: bool, *, an
             log_config=None,
             log_level=settings.log_level,
             server_header=False,
+            date_header=False,
+            proxy_headers=False,  # nothing here asks who a client is
+            access_log=False,
             timeout_graceful_shutdown=math.ceil(settings.request_seconds),
         )
     )

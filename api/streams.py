@@ -6,8 +6,8 @@ coming in. So this response reads the body itself: one task reads, one works on 
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
 
 from fastapi import Request
 from pydantic import BaseModel
@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from api.arrivals import Arrival, Mailbox, reader_for
-from api.errors import BodyTooLarge, InvalidRequest, TimedOut, describe_failure
+from api.errors import BodyTooLarge, TimedOut, describe_failure
 from api.settings import Settings
 from api.spool import Spool, SpoolFull
 from api.uploads import UploadBudget, parse_json, validate
@@ -27,20 +27,32 @@ BLOCK_BYTES = 1_000_000  # some ten photos: their answers flow before the next a
 WAITING_BYTES = 8_000_000
 PATIENCE = 2  # times the limit of a request without any progress, and the connection is cut
 
-Work: TypeAlias = Callable[[list[Any]], Awaitable[Sequence[BaseModel | SamefaceError]]]
+
+class Batch(Protocol):
+    """What is done with the entries of a batch; only `work` may wait."""
+
+    schema: ClassVar[type[BaseModel]]
+
+    def prepare(self, entry: Any) -> Any:
+        """The entry as it is worked on."""
+
+    async def work(self, prepared: list[Any]) -> Sequence[Any]:
+        """An answer or a failure for each; those that failed before are among them and stay what they are."""
+
+    def present(self, entry: Any, answer: Any) -> BaseModel:
+        """The answer to an entry as it is sent."""
 
 
 class BatchResponse(Response):
-    """Reads entries of a schema, gives them in blocks to `work`, and sends its answers in their order."""
+    """Reads entries, has them worked on in blocks, and sends the answers in their order."""
 
     media_type = "application/x-ndjson"
 
-    def __init__(self, request: Request, schema: type[BaseModel], work: Work) -> None:
+    def __init__(self, request: Request, batch: Batch) -> None:
         self.settings: Settings = request.app.state.settings
         self.uploads: UploadBudget = request.app.state.uploads
         self.arrivals = reader_for(request.headers.get("content-type", ""), self.settings)
-        self.schema = schema
-        self.work = work
+        self.batch = batch
         self.background = None
         self.status_code = 200
         self.init_headers()
@@ -97,33 +109,35 @@ class BatchResponse(Response):
         spool.end(encode_failure(None, problem, scope) if full else b"")
 
     async def answer_block(self, scope: Scope, block: list[Arrival]) -> bytes:
-        """The answers to a block, in its order, those that could not be read among them."""
+        """The answers to a block, in its order; what is not waiting is done beside the event loop."""
         entries = await asyncio.to_thread(lambda: [self.parse(arrival) for arrival in block])
-        answers = iter(await self.work([entry for entry in entries if isinstance(entry, BaseModel)]))
+        prepared = [entry if isinstance(entry, SamefaceError) else entry[1] for entry in entries]
+        answers = await self.batch.work(prepared)
 
         def encode() -> bytes:
             lines = []
-            for arrival, entry in zip(block, entries, strict=True):
-                answer = next(answers) if isinstance(entry, BaseModel) else entry
-                if isinstance(answer, BaseModel):
-                    lines.append(answer.model_dump_json().encode() + b"\n")
-                else:
+            for arrival, entry, answer in zip(block, entries, answers, strict=True):
+                if isinstance(answer, SamefaceError) or isinstance(entry, SamefaceError):
                     answer.facts["line"] = arrival.number
                     lines.append(encode_failure(find_id(arrival), answer, scope))
+                else:
+                    lines.append(self.batch.present(entry[0], answer).model_dump_json().encode() + b"\n")
             return b"".join(lines)
 
         return await asyncio.to_thread(encode)
 
-    def parse(self, arrival: Arrival) -> BaseModel | SamefaceError:
-        """The entry as the schema wants it, or what is wrong with it."""
+    def parse(self, arrival: Arrival) -> tuple[Any, Any] | SamefaceError:
+        """The entry as the schema wants it and as it is worked on, or what is wrong with it."""
         content = arrival.content
         if isinstance(content, SamefaceError):
             return content
         try:
             if isinstance(content, dict):
-                return validate(self.schema, content)
-            return parse_json(content, self.schema)
-        except InvalidRequest as error:
+                entry = validate(self.batch.schema, content)
+            else:
+                entry = parse_json(content, self.batch.schema)
+            return entry, self.batch.prepare(entry)
+        except SamefaceError as error:
             return error
 
     async def send(self, scope: Scope, spool: Spool, send: Send) -> None:

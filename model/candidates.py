@@ -11,9 +11,12 @@ import math
 from typing import Any, TypeAlias
 
 import faiss
+import numpy as np
+from numpy.typing import NDArray
 
 from model.columns import Columns
 from model.errors import DeviceUnavailable
+from model.faces import Floats
 
 log = logging.getLogger("sameface.index")
 
@@ -21,7 +24,7 @@ Faiss: TypeAlias = Any
 
 EXACT_ROWS = 50_000  # up to here comparing every row costs a few milliseconds at most
 CELLS = 4  # times the square root of the rows
-SEARCHED_SHARE = 0.07  # of the cells a probe looks at
+SEARCHED_SHARE = 0.1  # of the cells a probe looks at
 CELL_SAMPLES = 40  # rows that train a centre
 TRAINING_ROUNDS = 8
 OUTGROWN = 4  # times as many rows as a search structure was made for call for a new one
@@ -37,6 +40,14 @@ def select_search_device(device: str, requested: str) -> str:
         raise DeviceUnavailable("The device must be a GPU, but this FAISS sees none (install sameface[gpu]).")
     log.warning("galleries are searched on the CPU: this FAISS sees no GPU")
     return "cpu"
+
+
+def find_candidates(index: Faiss, probes: Floats, count: int, *, alone: bool) -> NDArray[np.int64]:
+    """The rows to compare with each probe; a single one that nobody else competes with has all cores."""
+    if isinstance(index, faiss.IndexIVF):
+        index.parallel_mode = int(alone and len(probes) == 1)  # 0: a core per probe, 1: a core per cell
+    rows: NDArray[np.int64] = index.search(probes, count)[1]
+    return rows
 
 
 def choose_kind(rows: int, device: str, now: str = "exact") -> str:

@@ -8,7 +8,7 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from model.candidates import OUTGROWN, Faiss, build_candidates, choose_kind
+from model.candidates import OUTGROWN, Faiss, build_candidates, choose_kind, find_candidates
 from model.columns import Columns
 from model.faces import Floats
 from model.locks import SharedLock
@@ -18,8 +18,9 @@ from model.records import Changes
 BLAS_THRESHOLD = 2048  # probes x dimension from which FAISS multiplies matrices: far below its own default
 DEAD_SHARE = 0.1  # of the rows may be dead before they are cleared away
 DEAD_ROWS = 1_000
-FEWEST_CANDIDATES = 64
+FEWEST_CANDIDATES = 32
 MOST_CANDIDATES = 1_024  # a probe that needs more is compared with every row
+RANKED_AT_ONCE = 32  # probes whose candidates fit into the cache
 CANDIDATES_PER_ROW = 4  # of those asked for, so that what half precision confuses is among them
 
 
@@ -140,8 +141,11 @@ class FaceIndex:
         if self.candidates is None or count * CANDIDATES_PER_ROW > MOST_CANDIDATES:
             similarities, rows = faiss.knn(probes, embeddings, count, faiss.METRIC_INNER_PRODUCT)
             return rows, similarities
-        _, rows = self.candidates.search(probes, max(FEWEST_CANDIDATES, count * CANDIDATES_PER_ROW))
-        exact = np.matmul(embeddings[rows], probes[:, :, None])[:, :, 0]  # (probes, candidates)
+        wanted = max(FEWEST_CANDIDATES, count * CANDIDATES_PER_ROW)
+        rows = find_candidates(self.candidates, probes, wanted, alone=self.lock.readers == 1)
+        exact = np.empty(rows.shape, np.float32)  # (probes, candidates)
+        for some in (slice(first, first + RANKED_AT_ONCE) for first in range(0, len(rows), RANKED_AT_ONCE)):
+            exact[some] = np.matmul(embeddings[rows[some]], probes[some, :, None])[:, :, 0]
         exact[rows < 0] = -np.inf
         order = np.argsort(-exact, axis=1, kind="stable")
         return np.take_along_axis(rows, order, 1), np.take_along_axis(exact, order, 1)
