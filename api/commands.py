@@ -95,7 +95,6 @@ def run_server(settings: Settings, listener: socket.socket, as_json: bool, *, an
             server_header=False,
             date_header=False,
             proxy_headers=False,  # nothing here asks who a client is
-            access_log=False,
             timeout_graceful_shutdown=math.ceil(settings.request_seconds),
         )
     )

@@ -73,9 +73,14 @@ def train_cells(columns: Columns) -> Faiss:
     index: Faiss = faiss.index_factory(columns.dimension, f"IVF{cells},SQfp16", faiss.METRIC_INNER_PRODUCT)
     index.cp.niter = TRAINING_ROUNDS
     index.cp.min_points_per_centroid = 1  # a small gallery is searched well enough without FAISS's warning
-    index.nprobe = max(1, math.ceil(cells * SEARCHED_SHARE))
+    choose_share(index)
     index.train(columns.embeddings[:: max(1, len(columns) // (cells * CELL_SAMPLES))])
     return index
+
+
+def choose_share(index: Faiss) -> None:
+    """Say how many cells a probe looks at."""
+    index.nprobe = max(1, math.ceil(index.nlist * SEARCHED_SHARE))
 
 
 def open_on_gpu(columns: Columns) -> Faiss:

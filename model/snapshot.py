@@ -16,7 +16,7 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from model.candidates import Faiss
+from model.candidates import Faiss, choose_share
 from model.columns import Columns
 from model.files import replacing
 from model.index import FaceIndex
@@ -138,7 +138,9 @@ def read_columns(file: BinaryIO, rows: Any, dimension: int) -> Columns | None:
 
 def read_candidates(file: BinaryIO) -> Faiss:
     """FAISS's index, which comes after the first three columns."""
-    return faiss.read_index(faiss.PyCallbackIOReader(file.read, CHUNK_BYTES))  # type: ignore[attr-defined]
+    index: Faiss = faiss.read_index(faiss.PyCallbackIOReader(file.read, CHUNK_BYTES))  # type: ignore[attr-defined]
+    choose_share(index)
+    return index
 
 
 def as_bytes(column: NDArray[Any]) -> memoryview:
