@@ -42,6 +42,21 @@ def select_search_device(device: str, requested: str) -> str:
     return "cpu"
 
 
+def compare_all(probes: Floats, embeddings: Floats, count: int) -> tuple[Floats, NDArray[np.int64]]:
+    """The nearest rows to each probe and their similarities, by comparing every one.
+
+    A single probe is done before a second core has woken up: it has one. The setting is this thread's own.
+    """
+    threads = faiss.omp_get_max_threads()
+    if len(probes) == 1:
+        faiss.omp_set_num_threads(1)
+    try:
+        similarities, rows = faiss.knn(probes, embeddings, count, faiss.METRIC_INNER_PRODUCT)
+    finally:
+        faiss.omp_set_num_threads(threads)
+    return similarities, rows
+
+
 def find_candidates(index: Faiss, probes: Floats, count: int, *, alone: bool) -> NDArray[np.int64]:
     """The rows to compare with each probe; a single one that nobody else competes with has all cores."""
     if isinstance(index, faiss.IndexIVF):

@@ -8,7 +8,7 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from model.candidates import OUTGROWN, Faiss, build_candidates, choose_kind, find_candidates
+from model.candidates import OUTGROWN, Faiss, build_candidates, choose_kind, compare_all, find_candidates
 from model.columns import Columns
 from model.faces import Floats
 from model.locks import SharedLock
@@ -91,7 +91,7 @@ class FaceIndex:
             count = min(len(means), limit + means.dead)
             if not count:
                 return [[] for _ in probes]
-            similarities, rows = faiss.knn(probes, means.embeddings, count, faiss.METRIC_INNER_PRODUCT)
+            similarities, rows = compare_all(probes, means.embeddings, count)
             return [
                 best_of_each(means, near, similar, limit)
                 for near, similar in zip(rows, similarities, strict=True)
@@ -139,7 +139,7 @@ class FaceIndex:
         """The rows nearest to each probe and their similarities, nearest first; a row of -1 is none."""
         embeddings = self.columns.embeddings
         if self.candidates is None or count * CANDIDATES_PER_ROW > MOST_CANDIDATES:
-            similarities, rows = faiss.knn(probes, embeddings, count, faiss.METRIC_INNER_PRODUCT)
+            similarities, rows = compare_all(probes, embeddings, count)
             return rows, similarities
         wanted = max(FEWEST_CANDIDATES, count * CANDIDATES_PER_ROW)
         rows = find_candidates(self.candidates, probes, wanted, alone=self.lock.readers == 1)
