@@ -15,6 +15,7 @@ from api.uploads import BASE64_GROWTH
 from model.errors import ImageTooLarge, SamefaceError
 
 MAX_ID = 255
+ENTRY_BYTES = 500  # that an entry takes beside its content
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,12 @@ class Arrival:
     number: int  # from 1
     content: bytes | dict[str, Any] | SamefaceError
     id: str | None = None
-    size: int = 0
+    content_bytes: int = 0
+
+    @property
+    def size(self) -> int:
+        """What it takes in memory, about: an empty one too."""
+        return ENTRY_BYTES + self.content_bytes
 
 
 class ArrivalReader(Protocol):
@@ -83,7 +89,7 @@ class LineReader:
         if too_long:
             problem = InvalidRequest(f"A line may have {self.limit_bytes} bytes.", limit=self.limit_bytes)
             return [Arrival(self._number, problem)]
-        return [Arrival(self._number, line, size=len(line))] if line.strip() else []
+        return [Arrival(self._number, line, content_bytes=len(line))] if line.strip() else []
 
 
 class PhotoReader(FormReader):

@@ -5,7 +5,8 @@ import logging
 import re
 import time
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
@@ -90,16 +91,28 @@ class Deadline:
     """When a request must be answered; a stream renews it for as long as it flows."""
 
     def __init__(self, seconds: float) -> None:
+        self._suspended = False
         self.renew(seconds)
 
     def renew(self, seconds: float) -> None:
         """From now on, so long."""
+        self._seconds = seconds
         self._ends = time.monotonic() + seconds
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """It does not run while the server is at work on a stream; then it starts anew."""
+        self._suspended = True
+        try:
+            yield
+        finally:
+            self._suspended = False
+            self.renew(self._seconds)
 
     @property
     def left(self) -> float:
         """Seconds until it is over."""
-        return self._ends - time.monotonic()
+        return self._seconds if self._suspended else self._ends - time.monotonic()
 
 
 class Client:

@@ -116,9 +116,8 @@ async def add_faces(
     idempotency_key: IdempotencyKey = None,
 ) -> EnrolResponse:
     """Give an enrolled person more faces."""
-    await asyncio.to_thread(registrar.gallery.store.get_person, collection, person_id)
     application = body.to_application(
-        registrar.gallery, person_id=person_id, may_exist=True, idempotency_key=idempotency_key
+        registrar.gallery, person_id=person_id, must_exist=True, idempotency_key=idempotency_key
     )
     return EnrolResponse.model_validate(await registrar.enrol(collection, application))
 

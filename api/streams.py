@@ -6,6 +6,7 @@ coming in. So this response reads the body itself: one task reads, one works on 
 
 import asyncio
 import json
+import logging
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
@@ -16,15 +17,19 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from api.arrivals import Arrival, Mailbox, reader_for
-from api.errors import BodyTooLarge, TimedOut, describe_failure
+from api.errors import BodyTooLarge, TimedOut, describe_failure, internal_error
+from api.forms import MAX_FIELD_BYTES
 from api.settings import Settings
 from api.spool import Spool, SpoolFull
 from api.uploads import UploadBudget, parse_json, validate
 from model.errors import SamefaceError
 
+log = logging.getLogger("sameface.requests")
+
 BLOCK_ENTRIES = 256
 BLOCK_BYTES = 1_000_000  # some ten photos: their answers flow before the next are looked at
-WAITING_BYTES = 8_000_000
+WAITING_BYTES = 8_000_000  # beyond which a body is not read on; one entry may always come in
+FEWEST_STREAMS = 4  # that fit into the server's budget for uploads
 PATIENCE = 2  # times the limit of a request without any progress, and the connection is cut
 
 
@@ -59,9 +64,11 @@ class BatchResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read, work and send until the last answer is out or the client is gone."""
-        held = WAITING_BYTES + self.settings.max_image_bytes  # at most, at any time
-        self.uploads.take(held)
-        mailbox, spool = Mailbox(WAITING_BYTES), Spool(self.settings.max_unread_bytes)
+        share = min(
+            WAITING_BYTES, self.uploads.limit // FEWEST_STREAMS
+        )  # of the budget, for as long as it lasts
+        self.uploads.take(share)
+        mailbox, spool = Mailbox(share), Spool(self.settings.max_unread_bytes)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.read(scope, receive, mailbox))
@@ -71,7 +78,7 @@ class BatchResponse(Response):
             pass  # nobody is left to answer
         finally:
             spool.close()
-            self.uploads.give_back(held)
+            self.uploads.give_back(share)
 
     async def read(self, scope: Scope, receive: Receive, mailbox: Mailbox) -> None:
         """The body into the mailbox, as fast as there is room."""
@@ -94,51 +101,52 @@ class BatchResponse(Response):
         await mailbox.close()
 
     async def answer(self, scope: Scope, mailbox: Mailbox, spool: Spool) -> None:
-        """Answers into the spool, block by block; once it is full, the rest of the body is read in vain."""
-        full = False
+        """Answers into the spool, block by block; after a failure the rest of the body is read in vain."""
+        failure: SamefaceError | None = None
         while block := await mailbox.take_block(BLOCK_ENTRIES, BLOCK_BYTES):
-            if full:
+            if failure:
                 continue
-            self.renew(scope)
             try:
-                spool.put(await self.answer_block(scope, block))
+                with scope["state"]["deadline"].suspended():
+                    spool.put(await self.answer_block(scope, block))
             except SpoolFull:
-                full = True
-        limit = spool.limit_bytes
-        problem = BodyTooLarge(f"More than {limit} bytes of answers were left unread.", limit=limit)
-        spool.end(encode_failure(None, problem, scope) if full else b"")
+                limit = spool.limit_bytes
+                failure = BodyTooLarge(f"More than {limit} bytes of answers were left unread.", limit=limit)
+            except Exception:
+                log.exception("request %s failed", scope["state"]["request_id"])
+                failure = internal_error()
+        spool.end(encode_failure(None, failure, scope) if failure else b"")
 
     async def answer_block(self, scope: Scope, block: list[Arrival]) -> bytes:
         """The answers to a block, in its order; what is not waiting is done beside the event loop."""
         entries = await asyncio.to_thread(lambda: [self.parse(arrival) for arrival in block])
-        prepared = [entry if isinstance(entry, SamefaceError) else entry[1] for entry in entries]
-        answers = await self.batch.work(prepared)
+        answers = await self.batch.work([prepared for _, prepared in entries])
 
         def encode() -> bytes:
             lines = []
-            for arrival, entry, answer in zip(block, entries, answers, strict=True):
-                if isinstance(answer, SamefaceError) or isinstance(entry, SamefaceError):
+            for arrival, (entry, _), answer in zip(block, entries, answers, strict=True):
+                if isinstance(answer, SamefaceError):
                     answer.facts["line"] = arrival.number
-                    lines.append(encode_failure(find_id(arrival), answer, scope))
+                    lines.append(encode_failure(entry.id if entry else find_id(arrival), answer, scope))
                 else:
-                    lines.append(self.batch.present(entry[0], answer).model_dump_json().encode() + b"\n")
+                    lines.append(self.batch.present(entry, answer).model_dump_json().encode() + b"\n")
             return b"".join(lines)
 
         return await asyncio.to_thread(encode)
 
-    def parse(self, arrival: Arrival) -> tuple[Any, Any] | SamefaceError:
-        """The entry as the schema wants it and as it is worked on, or what is wrong with it."""
-        content = arrival.content
-        if isinstance(content, SamefaceError):
-            return content
+    def parse(self, arrival: Arrival) -> tuple[Any, Any]:
+        """The entry as the schema wants it, if it does, and as it is worked on, or what is wrong with it."""
+        content, entry = arrival.content, None
         try:
+            if isinstance(content, SamefaceError):
+                raise content
             if isinstance(content, dict):
                 entry = validate(self.batch.schema, content)
             else:
                 entry = parse_json(content, self.batch.schema)
             return entry, self.batch.prepare(entry)
         except SamefaceError as error:
-            return error
+            return entry, error
 
     async def send(self, scope: Scope, spool: Spool, send: Send) -> None:
         """The answers to the client, as fast as it reads them."""
@@ -162,9 +170,11 @@ def encode_failure(id: str | None, error: SamefaceError, scope: Scope) -> bytes:
 
 
 def find_id(arrival: Arrival) -> str | None:
-    """Whose line it was, if that can be read at all."""
+    """Whose line it was, if that can be read at all, and easily."""
     if not isinstance(arrival.content, bytes):
         return arrival.id
+    if len(arrival.content) > MAX_FIELD_BYTES:
+        return None
     try:
         found = json.loads(arrival.content).get("id")
     except (ValueError, AttributeError, RecursionError):

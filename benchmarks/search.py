@@ -218,7 +218,7 @@ def open_bare(own: DataFolder, collection: Collection) -> FaceIndex:
     with closing(Gallery(own.gallery, load_bundle(own.recognizer))) as gallery:
         path, owner = gallery.indexes.path_of(collection), gallery.indexes.owner_of(collection)
         if path.exists():
-            return load_snapshot(path, owner, collection.revision, "cpu")
+            return load_snapshot(path, owner, "cpu")
         return gallery.indexes.follow(collection)
 
 

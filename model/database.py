@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.pool import NullPool, QueuePool
 
 from model.errors import StorageFull
 
@@ -34,6 +35,10 @@ class Database:
     def looking(self) -> AbstractContextManager[Connection]:
         """For one statement, which is a snapshot by itself: a quarter of the cost of a transaction."""
         return self._pin() or nullcontext(self._get_looker())
+
+    def unpinned(self) -> AbstractContextManager[Connection]:
+        """For one statement about this moment, whatever snapshot the thread is bound to."""
+        return nullcontext(self._get_looker())
 
     def reading(self) -> AbstractContextManager[Connection]:
         """A snapshot that later writes do not disturb."""
@@ -87,6 +92,9 @@ def open_engine(path: Path, begin: str | None) -> Engine:
         f"sqlite:///{path}",
         connect_args={"timeout": BUSY_SECONDS},
         isolation_level=None if begin else "AUTOCOMMIT",
+        hide_parameters=True,  # no name, metadata or embedding in an error, and so in a log
+        poolclass=QueuePool if begin else NullPool,  # without transactions, a thread keeps its own
+        **({"max_overflow": -1} if begin else {}),  # as many connections as there are threads
     )
 
     @event.listens_for(engine, "connect")

@@ -43,6 +43,7 @@ def drop(store: Store, draft: Collection) -> None:
     gone = FACES_AT_ONCE
     while gone == FACES_AT_ONCE:
         with store.writing() as connection:
+            refuse_gone(connection, draft)  # published meanwhile, it is somebody's
             gone = connection.execute(delete(faces).where(faces.c.key.in_(some))).rowcount
     store.delete_collection(draft.name)
 

@@ -33,6 +33,7 @@ class Application:
     photos: Sequence[bytes] = ()
     embeddings: Sequence[Embedding] = ()
     may_exist: bool = False
+    must_exist: bool = False
     faces: str = "prominent"
     min_quality: float = 0.0
     idempotency_key: str | None = None
@@ -40,7 +41,8 @@ class Application:
     @property
     def fingerprint(self) -> str:
         """The hash of all that was asked, to tell a retry from another request."""
-        parts = [self.person_id, self.name, self.metadata, self.may_exist, self.faces, self.min_quality]
+        who = [self.person_id, self.name, self.metadata, self.may_exist, self.must_exist]
+        parts = [*who, self.faces, self.min_quality]
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
         for content in (*self.photos, *(embedding.values.tobytes() for embedding in self.embeddings)):
             digest.update(hashlib.sha256(content).digest())
@@ -157,6 +159,7 @@ class Registrar:
                 entry.name,
                 entry.metadata,
                 may_exist=entry.may_exist,
+                must_exist=entry.must_exist,
             )
             for entry, found in zip(applications, outcomes, strict=True)
         ]

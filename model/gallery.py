@@ -43,6 +43,7 @@ class Gallery:
 
     def load(self) -> None:
         """Read the indexes of all collections, so that no first search pays for it."""
+        self.indexes.forget_deleted()
         for collection in self.store.list_collections():
             if collection.identity == self.bundle.identity:
                 self.indexes.follow(collection)
@@ -105,7 +106,10 @@ class Gallery:
             return []
         index = self.indexes.follow(collection)
         search = {"max": index.search, "mean": index.search_means}[fusion]
-        found = search(np.stack([probe.values for probe in probes]), limit)
+        most = min(
+            limit, collection.people
+        )  # asked for more than there are, a search would compare everything
+        found = search(np.stack([probe.values for probe in probes]), most)
         named = self.store.name_faces([hit.face for hits in found for hit in hits])
         return [
             [

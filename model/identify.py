@@ -124,7 +124,7 @@ async def identify_many(
     try:
         results = iter(await asyncio.to_thread(search_all))
     except SamefaceError as error:  # the collection was deleted meanwhile
-        return [error for _ in probes]
+        return [found if isinstance(found, SamefaceError) else error for found in faces]
     return [found if isinstance(found, SamefaceError) else [next(results) for _ in found] for found in faces]
 
 

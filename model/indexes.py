@@ -57,18 +57,18 @@ class Indexes:
 
     def follow(self, collection: Collection) -> FaceIndex:
         """The collection's index, caught up with the revision that the collection was read at."""
-        with self._lock:
-            held = self._held.get(collection.key)
-            if held is None:
-                self.forget_deleted()
-                held = self._held[collection.key] = self._open(collection)
-        index = held.index
-        if index.sequence < collection.revision:
-            index.follow(collection.revision, partial(self._store.changes_since, collection))
+        held = self._held.get(collection.key)
+        if held is None:
+            with self._lock:
+                held = self._held.get(collection.key)
+                if held is None:
+                    self.forget_deleted()
+                    held = self._held[collection.key] = self._open(collection)
+        self._catch_up(held, collection)
         if not held.tended and held.needs_tending:
             held.tended = True
             self._upkeep.submit(self._tend, held)
-        return index
+        return held.index
 
     def kind_of(self, collection: Collection) -> str:
         """How a collection is searched."""
@@ -81,23 +81,37 @@ class Indexes:
         with self._lock:
             for key in self._held.keys() - kept:
                 del self._held[key]
-        for path in self._folder.glob("*.index"):
-            if int(path.stem) not in kept:
+        names = {str(key) for key in kept}
+        for path in self._folder.glob("*"):  # snapshots, their locks, and what a killed process was writing
+            if path.name.split(".")[0] not in names:
                 path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Finish what is being tended, and save what a restart would have to read again."""
-        self._upkeep.shutdown(cancel_futures=True)
-        for held in self._held.values():
-            if held.unsaved >= (1 if held.saved else SAVE_CHANGES):
-                self.save(held)
+        """Finish what is being tended, and save what a restart would have to read again.
 
-    def save(self, held: Held) -> None:
-        """Write a snapshot, unless another process does or has done so."""
+        A snapshot that is there is written again if anything has changed, so that nobody deleted stays in it.
+        """
+        self._upkeep.shutdown(cancel_futures=True)
+        self.forget_deleted()
+        now = {collection.key: collection for collection in self._store.list_collections()}
+        for key, held in self._held.items():
+            if key in now:
+                self._catch_up(held, now[key])
+                if held.unsaved >= (1 if held.saved else SAVE_CHANGES):
+                    self.save(held, wait=True)
+
+    def save(self, held: Held, *, wait: bool = False) -> None:
+        """Write a snapshot, unless another process has done so, or does and need not be waited for."""
         path, owner = self.path_of(held.collection), self.owner_of(held.collection)
-        with hold(self._folder / "lock") as alone:
-            if alone and read_sequence(path, owner) < held.index.sequence:
+        with hold(path.with_suffix(".lock"), wait=wait) as alone:
+            if not alone:
+                return
+            for part in self._folder.glob(f"{path.name}.*.part"):  # of a process that was killed
+                part.unlink(missing_ok=True)
+            if read_sequence(path, owner) < held.index.sequence:
                 save_snapshot(held.index, path, owner)
+            if held.collection.key not in self._store.collection_keys():  # deleted meanwhile
+                path.unlink(missing_ok=True)
         held.saved = held.index.sequence
 
     def load(self, collection: Collection) -> Held | None:
@@ -105,7 +119,9 @@ class Indexes:
         path = self.path_of(collection)
         if not path.exists():
             return None
-        index = load_snapshot(path, self.owner_of(collection), collection.revision, self.device)
+        index = load_snapshot(path, self.owner_of(collection), self.device)
+        if index.sequence > max(collection.revision, self._store.latest_revision(collection)):
+            raise SnapshotRefused("it is ahead of the store, which must have been put back")
         saved, newest = index.sequence, index.columns.faces[-COMPARED_FACES:].copy()
         index.follow(collection.revision, partial(self._store.changes_since, collection))
         self._compare(collection, index, newest)
@@ -148,6 +164,16 @@ class Indexes:
             log.warning("the snapshot of %s is not used, the store is read: %s", collection.name, reason)
         return held or Held(collection, FaceIndex(collection.dimension, self.device), 0)
 
+    def _catch_up(self, held: Held, collection: Collection) -> None:
+        """Follow to the collection's revision; an index that cannot is forgotten and made anew."""
+        if held.index.sequence >= collection.revision:
+            return
+        try:
+            held.index.follow(collection.revision, partial(self._store.changes_since, collection))
+        except Exception:
+            self._held.pop(collection.key, None)
+            raise
+
     def _compare(self, collection: Collection, index: FaceIndex, faces: Keys) -> None:
         """With the store: a backup that was put back and written to has other faces under the same keys."""
         rows = index.columns.find_rows(faces)
@@ -161,9 +187,10 @@ class Indexes:
             if held.index.needs_rebuilding:
                 held.index.rebuild()
             self.save(held)
-            held.tended = False
-        except Exception:  # searches go on, and the store has everything; a restart tries again
-            log.exception("the index of %s cannot be rebuilt or saved", held.collection.name)
+        except Exception:  # searches go on, and the store has everything
+            log.exception("the index of %s cannot be rebuilt or saved yet", held.collection.name)
+            held.saved = held.index.sequence  # when as much has changed again, so is this tried
+        held.tended = False
 
 
 def open_indexes(store: Store, device: str = "cpu") -> Indexes:

@@ -24,7 +24,7 @@ from model.faces import are_unit
 from model.index import FaceIndex
 from model.indexes import Indexes, open_indexes
 from model.records import Collection, FaceBlock
-from model.snapshot import SnapshotRefused
+from model.snapshot import SnapshotRefused, read_sequence
 from model.store import Store
 
 NAMED = 5  # people that a finding names
@@ -104,8 +104,12 @@ def inspect_collection(store: Store, indexes: Indexes, name: str) -> list[Findin
 def inspect_index(store: Store, indexes: Indexes, collection: Collection) -> list[Finding]:
     """Load the index as a server would, and compare every row of it with the store."""
     findings, held = [], None
+    saved = read_sequence(indexes.path_of(collection), indexes.owner_of(collection))
     try:
-        held = indexes.load(collection)
+        if (
+            not collection.revision < saved <= store.latest_revision(collection)
+        ):  # else a server wrote it just now
+            held = indexes.load(collection)
     except (SnapshotRefused, OSError) as reason:
         findings.append(Finding(collection.name, "snapshot", f"its snapshot is refused: {reason}"))
     comparison = Comparison((held or indexes.build(collection)).index)

@@ -44,13 +44,14 @@ class NewFace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NewPerson:
-    """A person to enrol with faces; one that may exist gets them added."""
+    """A person to enrol with faces; one that may or must exist gets them added."""
 
     person_id: str
     faces: Sequence[NewFace]
     name: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     may_exist: bool = False
+    must_exist: bool = False
     created_at: float | None = None
 
 

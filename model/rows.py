@@ -50,8 +50,10 @@ def add_newcomers(connection: Connection, collection: Collection, newcomers: Seq
     before = len(known)
     for newcomer in newcomers:
         if newcomer.person_id not in known:
+            if newcomer.must_exist:
+                raise PersonNotFound(f"There is no person {newcomer.person_id!r} in {collection.name!r}.")
             known[newcomer.person_id] = add_person(connection, collection, newcomer)
-        elif not newcomer.may_exist:
+        elif not (newcomer.may_exist or newcomer.must_exist):
             raise AlreadyExists(f"There is a person {newcomer.person_id!r} in {collection.name!r} already.")
     added = add_faces(connection, collection, known, newcomers)
     count_up(connection, collection, people=len(known) - before, faces=added)

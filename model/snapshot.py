@@ -71,7 +71,7 @@ def write(index: FaceIndex, file: BinaryIO, owner: dict[str, Any]) -> None:
     file.write(json.dumps(header | {"sha256": digest.hexdigest()}).encode())
 
 
-def load_snapshot(path: Path, owner: dict[str, Any], revision: int, device: str) -> FaceIndex:
+def load_snapshot(path: Path, owner: dict[str, Any], device: str) -> FaceIndex:
     """The index as it was written, to follow the changes since; the hash must be right first."""
     with path.open("rb") as file, ThreadPoolExecutor(1) as beside:
         header = read_header(file)
@@ -79,23 +79,22 @@ def load_snapshot(path: Path, owner: dict[str, Any], revision: int, device: str)
         foreign = [key for key, value in {**owner, "version": VERSION}.items() if header.get(key) != value]
         if foreign:
             raise SnapshotRefused(f"it has another {', '.join(foreign)}")
-        hashed = beside.submit(hash_content, path, header)  # while the columns are read
+        hashed = beside.submit(hash_content, file.fileno(), header)  # while the columns are read
         columns = read_columns(file, header["rows"], owner["dimension"])
         if hashed.result() != sha256 or columns is None:
             raise SnapshotRefused("its checksum is wrong")
-        if header["sequence"] > revision:
-            raise SnapshotRefused("it is ahead of the store, which must have been put back")
         candidates = read_candidates(file) if header["kind"] == "ivf" else None
     index = FaceIndex(columns.dimension, device)
     index.adopt(columns, header["kind"], candidates, header["sequence"])
     return index
 
 
-def hash_content(path: Path, header: dict[str, Any]) -> str:
+def hash_content(file: int, header: dict[str, Any]) -> str:
     """The SHA-256 of all that follows the header, and of the header's other fields."""
-    with path.open("rb") as file:
-        file.seek(HEADER_BYTES)
-        digest = hashlib.file_digest(file, "sha256")
+    digest, place = hashlib.sha256(), HEADER_BYTES
+    while content := os.pread(file, CHUNK_BYTES, place):
+        digest.update(content)
+        place += len(content)
     digest.update(json.dumps(header).encode())
     return digest.hexdigest()
 

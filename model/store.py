@@ -114,6 +114,12 @@ class Store:
         with self._database.reading() as connection:
             return [Collection(**row._mapping) for row in connection.execute(wanted)]
 
+    def latest_revision(self, collection: Collection) -> int:
+        """The last number of its change sequence at this moment, whatever this thread is bound to."""
+        wanted = select(collections.c.revision).where(collections.c.key == collection.key)
+        with self._database.unpinned() as connection:
+            return connection.execute(wanted).scalar_one_or_none() or 0
+
     def collection_keys(self) -> set[int]:
         """The keys of all collections."""
         with self._database.reading() as connection:

@@ -384,9 +384,12 @@ def test_streams_hold_no_more_than_the_server_has_room_for(serve) -> None:
     with serve(max_upload_bytes=1_000_000) as client:
         staff = make_collection(client)
         headers = {"Content-Type": "application/x-ndjson"}
-        refused = client.post(f"{staff}/identify/batch", content=b"", headers=headers)
-        expect(refused, 429, "overloaded")
-        assert client.app.state.uploads.taken == 0
+        uploads = client.app.state.uploads
+        uploads.take(800_000)
+        expect(client.post(f"{staff}/identify/batch", content=b"", headers=headers), 429, "overloaded")
+        uploads.give_back(800_000)
+        assert send(client, f"{staff}/identify/batch", b"") == []
+        assert uploads.taken == 0
 
 
 def test_a_busy_server_makes_a_stream_wait_and_does_not_refuse_it(serve) -> None:
@@ -431,3 +434,36 @@ def test_lines_are_found_wherever_the_chunks_are_cut() -> None:
         found += reader.close()
         assert [entry.number for entry in found] == [1, 3, 4, 5]
         assert [isinstance(entry.content, bytes) for entry in found] == [True, True, False, True]
+
+
+def test_entries_without_content_take_room_too() -> None:
+    lines = LineReader(100).write(b"1\n" * 1000)
+    assert sum(entry.size for entry in lines) > 100_000
+
+
+def test_a_stream_is_not_cut_while_the_server_works_on_it(serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve(request_seconds=0.3, threads=1) as client:
+        staff = make_collection(client)
+        pipeline = client.app.state.pipeline
+        embed = pipeline.embed_faces
+        monkeypatch.setattr(pipeline, "embed_faces", lambda *look: time.sleep(0.05) or embed(*look))
+        body = b"".join(to_line(str(n), image=photo_of(1)) for n in range(30))
+        assert len(send(client, f"{staff}/identify/batch", body)) == 30
+
+
+def test_a_defect_ends_the_stream_with_a_line(
+    serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serve() as client:
+        staff = make_collection(client)
+        [good] = random_units(1, DIMENSION, 4)
+        monkeypatch.setattr(client.app.state.gallery, "search", lambda *_: 1 / 0)
+        [answer] = send(client, f"{staff}/identify/batch", to_line("1", embedding=good))
+        assert (answer["id"], answer["error"]["code"]) == (None, "internal")
+        assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_long_line_that_cannot_be_parsed_is_not_parsed_for_its_id(client: httpx.Client, staff: str) -> None:
+    line = json.dumps({"id": "x", "embedding": [1] * 300_000}).encode()
+    [answer] = send(client, f"{staff}/identify/batch", line)
+    assert (answer["id"], answer["error"]["code"]) == (None, "invalid_request")

@@ -2,6 +2,8 @@
 
 import logging
 import sqlite3
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,11 +15,14 @@ import pytest
 from model import candidates as candidates_module
 from model import index as index_module
 from model import indexes as indexes_module
+from model.bundle import load_bundle
 from model.candidates import select_search_device
 from model.errors import DeviceUnavailable
-from model.faces import Floats
+from model.faces import Embedding, Floats
+from model.gallery import Gallery
 from model.index import FaceIndex
 from model.indexes import Indexes
+from model.locks import SharedLock
 from model.records import Changes, Collection, FaceBlock
 from model.store import Store
 from tests.model.people import newcomer, random_units
@@ -354,3 +359,86 @@ def test_a_process_that_is_behind_does_not_write_over_a_newer_snapshot(
         ahead._upkeep.submit(lambda: None).result()
     [path] = (tmp_path / "indexes").glob("*.index")
     assert b'"sequence": 330' in path.read_bytes()[:1024]
+
+
+def test_who_was_deleted_is_not_in_the_snapshot_of_a_server_that_stopped(
+    store: Store, staff: Collection, tmp_path: Path
+) -> None:
+    tended(store, tmp_path / "indexes", staff)
+    [path] = (tmp_path / "indexes").glob("*.index")
+    embedding = people_like(300, 1)[7, 0].tobytes()
+    assert embedding in path.read_bytes()
+    with closing(Indexes(store, tmp_path / "indexes", "cpu")) as indexes:
+        indexes.follow(staff)
+        store.delete_person(staff, "p7")  # and no search after it
+    assert embedding not in path.read_bytes()
+
+
+def test_a_collection_that_another_process_deleted_is_not_written_again(
+    store: Store, staff: Collection, tmp_path: Path
+) -> None:
+    folder = tmp_path / "indexes"
+    with closing(Indexes(store, folder, "cpu")) as indexes:
+        held = indexes._held[staff.key] = indexes.build(staff)
+        store.delete_collection("staff")
+        indexes.save(held)
+        assert not list(folder.glob("*.index"))
+    assert not list(folder.glob("*.index"))
+
+
+def test_what_a_killed_process_was_writing_is_removed(
+    store: Store, staff: Collection, tmp_path: Path
+) -> None:
+    left = tmp_path / "indexes" / f"{staff.key}.index.4711.part"
+    left.parent.mkdir()
+    left.write_bytes(b"embeddings")
+    (left.parent / "99.index.4711.part").write_bytes(b"of a collection that is gone")
+    tended(store, left.parent, staff)
+    assert not list(left.parent.glob("*.part"))
+
+
+def test_a_snapshot_that_another_process_wrote_just_now_is_not_taken_for_a_broken_one(
+    store: Store, staff: Collection, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.enrol(staff, [newcomer(f"new{n}", random_units(1, DIMENSION, n)) for n in range(30)])
+    tended(store, tmp_path / "indexes", store.get_collection("staff"))
+    with caplog.at_level(logging.WARNING):
+        index = tended(store, tmp_path / "indexes", staff)  # as it was read before
+    assert (index.sequence, caplog.text) == (330, "")
+
+
+def test_a_writer_is_not_kept_waiting_by_readers_that_come_and_go() -> None:
+    lock, done, written = SharedLock(), threading.Event(), threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            with lock.shared():
+                time.sleep(0.01)
+
+    readers = [threading.Thread(target=read) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+
+    def write() -> None:
+        with lock.alone():
+            written.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert written.wait(5)
+    done.set()
+    for thread in (*readers, writer):
+        thread.join()
+
+
+def test_more_people_than_there_are_do_not_make_a_search_compare_everything(
+    store: Store, staff: Collection, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(
+        FaceIndex, "search", lambda _, probes, limit: asked.append(limit) or [[] for _ in probes]
+    )
+    gallery = Gallery(store.path, load_bundle(data / "models" / "recogniser"))
+    with closing(gallery):
+        gallery.search(staff, [Embedding(random_units(1, DIMENSION)[0], "abc")], 1000)
+    assert asked == [300]

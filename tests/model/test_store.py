@@ -5,6 +5,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlalchemy.exc import IntegrityError
 
 from model import store as store_module
 from model.errors import (
@@ -101,6 +103,40 @@ def test_a_person_who_may_exist_gets_more_faces(store: Store, staff: Collection)
     store.enrol(staff, [newcomer("ada", one[None])])
     store.enrol(staff, [NewPerson("ada", [NewFace("second", two)], may_exist=True)])
     assert faces_of(store, staff, "ada") == ["ada-0", "second"]
+
+
+def test_a_person_who_must_exist_is_not_made_again(store: Store, staff: Collection) -> None:
+    """Between the look at a photo and the write of its face the person may have been deleted."""
+    [values] = random_units(1, DIMENSION)
+    with pytest.raises(PersonNotFound):
+        store.enrol(staff, [NewPerson("ada", [NewFace("first", values)], must_exist=True)])
+    store.enrol(staff, [newcomer("ada", values[None])])
+    store.enrol(staff, [NewPerson("ada", [NewFace("second", values)], must_exist=True)])
+    assert faces_of(store, staff, "ada") == ["ada-0", "second"]
+
+
+def test_any_number_of_threads_may_look_read_and_write(store: Store, staff: Collection) -> None:
+    together = threading.Barrier(40)
+
+    def use(number: int) -> int:
+        together.wait()
+        store.get_collection("staff")
+        store.list_people(staff, 1)
+        store.enrol(staff, [newcomer(f"p{number}", random_units(1, DIMENSION, number))])
+        together.wait()
+        return number
+
+    with ThreadPoolExecutor(40) as threads:
+        assert list(threads.map(use, range(40), timeout=25)) == list(range(40))
+    assert count(store) == (40, 40)
+
+
+def test_an_error_of_the_database_quotes_nobody(store: Store, staff: Collection) -> None:
+    twice = [NewFace("same", values) for values in random_units(2, DIMENSION)]
+    with pytest.raises(IntegrityError) as raised:
+        store.enrol(staff, [NewPerson("ada", twice, "Ada Lovelace", {"secret": 1})])
+    assert "Lovelace" not in str(raised.value)
+    assert "hidden" in str(raised.value)
 
 
 def test_people_are_listed_in_pages(store: Store, staff: Collection) -> None:
