@@ -187,7 +187,9 @@ def run(data: Path):
 
 def address_of(process: subprocess.Popen[str]) -> httpx.URL:
     """The address that the server announces once it is ready."""
+    said = []
     for line in process.stdout:
+        said.append(line)
         if found := re.search(r"curl .*(http://[\d.:]+)/v1/verify", line):
             return httpx.URL(found[1])
-    return pytest.fail("the server never got ready")
+    return pytest.fail(f"the server never got ready: {''.join(said)}")

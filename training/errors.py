@@ -13,3 +13,9 @@ class DatasetRefused(SamefaceError):
     """The faces to learn from cannot be read, or are too few."""
 
     code = "dataset_refused"
+
+
+class CheckpointRefused(SamefaceError):
+    """A checkpoint cannot be written, or is not of this run."""
+
+    code = "checkpoint_refused"

@@ -62,7 +62,8 @@ def test_channels_last_gives_the_same_embeddings(name: str) -> None:
     expected = backbone(crops)
     backbone.to(memory_format=torch.channels_last)
     embeddings = backbone(crops.to(memory_format=torch.channels_last))
-    torch.testing.assert_close(embeddings, expected, rtol=1e-4, atol=1e-4)
+    # The sums come in another order, and without batch norm activations are large.
+    assert (embeddings - expected).abs().max() <= 1e-4 * expected.abs().max()
 
 
 @every_family

@@ -1,0 +1,49 @@
+"""Where a run stands, as a file that is whole or not there, and that only a run of the same shape takes."""
+
+import io
+import logging
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from model.files import write_atomically
+from training.errors import CheckpointRefused
+
+log = logging.getLogger("sameface.training")
+
+VERSION = 1
+LAST = "last.pt"
+BEST = "best.pt"
+
+
+def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
+    """Write a checkpoint beside the old one, then in its place; if there is no room, the old one stays."""
+    content = io.BytesIO()
+    torch.save({"version": VERSION, **state}, content)
+    try:
+        write_atomically(path, content.getvalue())
+    except OSError as error:
+        raise CheckpointRefused(
+            f"{path} cannot be written ({error.strerror}); the last one is still there: make room, resume."
+        ) from error
+
+
+def load_checkpoint(path: Path, architecture: dict[str, Any]) -> dict[str, Any]:
+    """A checkpoint, if it is of this architecture; only tensors and plain values are read, no code."""
+    try:
+        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise CheckpointRefused(f"{path} cannot be read: {error.strerror}.") from error
+    except (pickle.UnpicklingError, RuntimeError, zipfile.BadZipFile, EOFError, ValueError) as error:
+        raise CheckpointRefused(f"{path} is no checkpoint, or damaged.") from error
+    if not isinstance(state, dict) or state.get("version") != VERSION:
+        raise CheckpointRefused(f"{path} is no checkpoint of this version.")
+    different = [key for key, value in architecture.items() if state["architecture"].get(key) != value]
+    if different:
+        found = ", ".join(f"{key} {state['architecture'].get(key)!r}" for key in different)
+        asked = ", ".join(f"{key} {architecture[key]!r}" for key in different)
+        raise CheckpointRefused(f"{path} has {found}, and the recipe asks for {asked}: use another folder.")
+    return state
