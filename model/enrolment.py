@@ -2,18 +2,16 @@
 
 import asyncio
 import hashlib
-import io
 import json
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from PIL import Image
-
 from model.errors import IdempotencyKeyReused, SamefaceError
 from model.faces import EmbeddedFace, Embedding
 from model.gallery import Gallery
+from model.image import encode_png
 from model.oddities import find_oddities
 from model.pipeline import Pipeline
 from model.records import Answered, Collection, NewFace, NewPerson
@@ -244,12 +242,10 @@ def bring_face(embedding: Embedding) -> NewFace:
 
 def to_new_face(face: EmbeddedFace, photo: bytes) -> NewFace:
     """A face to enrol; whether its crop is kept is up to the collection."""
-    crop = io.BytesIO()
-    Image.fromarray(face.crop).save(crop, "PNG")
     return NewFace(
         make_id(),
         face.embedding.values,
         face.quality.score,
         hashlib.sha256(photo).hexdigest(),
-        crop.getvalue(),
+        encode_png(face.crop),
     )

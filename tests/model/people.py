@@ -30,3 +30,11 @@ def everybody(store: Store, name: str) -> list[dict[str, Any]]:
     with store.frozen() as connection:
         people = read_newcomers(connection, store.get_collection(name), 100_000)
     return [describe_person(person) for person in people]
+
+
+def people_like(count: int, faces: int, dimension: int, seed: int = 0) -> Floats:
+    """Embeddings (people, faces, dimension) that resemble their own person most."""
+    centres = random_units(count, dimension, seed)[:, None]
+    noise = random_units(count * faces, dimension, seed + 1).reshape(count, faces, dimension)
+    values = centres + 0.4 * noise
+    return values / np.linalg.norm(values, axis=2, keepdims=True)

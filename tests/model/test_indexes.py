@@ -1,0 +1,231 @@
+"""The indexes of a store: from snapshots that are believed only if they are sound, tended beside searches."""
+
+import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from model import candidates as candidates_module
+from model import index as index_module
+from model import indexes as indexes_module
+from model.bundle import load_bundle
+from model.faces import Embedding
+from model.gallery import Gallery
+from model.index import FaceIndex
+from model.indexes import Indexes
+from model.records import Collection
+from model.store import Store
+from tests.model.people import newcomer, people_like, random_units
+
+DIMENSION = 16
+
+
+@pytest.fixture(autouse=True)
+def _small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every gallery of more than 200 faces is searched in cells."""
+    monkeypatch.setattr(candidates_module, "EXACT_ROWS", 200)
+    monkeypatch.setattr(index_module, "DEAD_ROWS", 10)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with closing(Store(tmp_path / "gallery.db")) as store:
+        yield store
+
+
+@pytest.fixture
+def staff(store: Store, monkeypatch: pytest.MonkeyPatch) -> Collection:
+    """A collection of 300 people, large enough for cells and snapshots."""
+    monkeypatch.setattr(indexes_module, "SAVE_CHANGES", 20)
+    fields = {"calibration": None, "bundle": "tiny", "identity": "abc", "dimension": DIMENSION}
+    staff, _ = store.create_collection("staff", store_crops=False, **fields)
+    embeddings = people_like(300, 1, DIMENSION)
+    store.enrol(staff, [newcomer(f"p{number}", faces) for number, faces in enumerate(embeddings)])
+    return store.get_collection("staff")
+
+
+def tended(store: Store, folder: Path, collection: Collection) -> FaceIndex:
+    """The index after its upkeep, closed and saved."""
+    with closing(Indexes(store, folder, "cpu")) as indexes:
+        return indexes.follow(collection)
+
+
+def test_a_restart_takes_the_snapshot_and_replays_the_rest(
+    store: Store, staff: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(Indexes(store, tmp_path / "indexes", "cpu")) as indexes:
+        indexes.follow(staff)
+        indexes._upkeep.submit(lambda: None).result()
+        assert indexes.kind_of(staff) == "ivf"
+    store.delete_person(staff, "p0")
+    store.enrol(staff, [newcomer("late", random_units(1, DIMENSION, 99))])
+    asked = []
+    read = store.changes_since
+    monkeypatch.setattr(store, "changes_since", lambda *what: asked.append(what[1]) or read(*what))
+    index = tended(store, tmp_path / "indexes", store.get_collection("staff"))
+    assert asked == [300]
+    assert (index.kind, index.size, index.sequence) == ("ivf", 300, 302)
+    assert len(index.search(random_units(1, DIMENSION, 99), 1)[0]) == 1
+    assert all(hit.face != 1 for hit in index.search(people_like(300, 1, DIMENSION)[0], 300)[0])
+
+
+def damage(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        (lambda path: damage(path, 2000), "checksum"),
+        (lambda path: damage(path, 1024 + 300 * 17 + 40), "checksum"),
+        (lambda path: damage(path, -1), "checksum"),
+        (lambda path: damage(path, 0), "header"),
+        (lambda path: path.write_bytes(path.read_bytes()[:5000]), "checksum"),
+        (
+            lambda path: path.write_bytes(path.read_bytes().replace(b'"version": 2', b'"version": 9')),
+            "version",
+        ),
+        (
+            lambda path: path.write_bytes(path.read_bytes().replace(b'"rows": 300', b'"rows": 200')),
+            "checksum",
+        ),
+        (lambda path: path.write_bytes(path.read_bytes().replace(b'"sequence"', b'"sequencf"')), "checksum"),
+        (lambda path: path.write_bytes(b"[]" + path.read_bytes()[2:]), "header"),
+        (lambda path: path.write_bytes(b"[]" + b" " * 5000), "header"),
+        (lambda path: path.write_bytes(b""), "header"),
+    ],
+)
+def test_a_damaged_snapshot_is_noticed_said_and_made_again(
+    store: Store, staff: Collection, tmp_path: Path, caplog: pytest.LogCaptureFixture, what, reason: str
+) -> None:
+    tended(store, tmp_path / "indexes", staff)
+    [path] = (tmp_path / "indexes").glob("*.index")
+    what(path)
+    with caplog.at_level(logging.WARNING):
+        index = tended(store, tmp_path / "indexes", staff)
+    assert reason in caplog.text
+    assert index.size == 300
+    caplog.clear()
+    tended(store, tmp_path / "indexes", staff)
+    assert caplog.text == ""
+
+
+def test_a_snapshot_of_another_store_is_not_taken(
+    store: Store, staff: Collection, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tended(store, tmp_path / "indexes", staff)
+    with closing(Store(tmp_path / "other.db")) as other:
+        fields = {"calibration": None, "bundle": "tiny", "identity": "abc", "dimension": DIMENSION}
+        theirs, _ = other.create_collection("staff", store_crops=False, **fields)
+        assert theirs.key == staff.key
+        with caplog.at_level(logging.WARNING):
+            index = tended(other, tmp_path / "indexes", theirs)
+    assert "another store" in caplog.text
+    assert index.size == 0
+
+
+@pytest.mark.parametrize("written_since", [0, 40])
+def test_a_backup_that_was_put_back_is_noticed(
+    store: Store, staff: Collection, tmp_path: Path, caplog: pytest.LogCaptureFixture, written_since: int
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "gallery.db")) as connection:
+        connection.execute("VACUUM INTO ?", [str(tmp_path / "backup.db")])
+    store.enrol(staff, [newcomer(f"new{n}", random_units(1, DIMENSION, n)) for n in range(30)])
+    tended(store, tmp_path / "indexes", store.get_collection("staff"))
+    with closing(Store(tmp_path / "backup.db")) as backup:
+        others = [newcomer(f"x{n}", random_units(1, DIMENSION, 100 + n)) for n in range(written_since)]
+        backup.enrol(staff, others) if others else None
+        with caplog.at_level(logging.WARNING):
+            index = tended(backup, tmp_path / "indexes", backup.get_collection("staff"))
+        assert ("ahead of the store" if not written_since else "not those of the store") in caplog.text
+        assert index.size == 300 + written_since
+
+
+def test_the_snapshot_of_a_deleted_collection_is_deleted(
+    store: Store, staff: Collection, tmp_path: Path
+) -> None:
+    with closing(Indexes(store, tmp_path / "indexes", "cpu")) as indexes:
+        indexes.follow(staff)
+        indexes._upkeep.submit(lambda: None).result()
+        assert list((tmp_path / "indexes").glob("*.index"))
+        store.delete_collection("staff")
+        indexes.forget_deleted()
+        assert not list((tmp_path / "indexes").glob("*.index"))
+        assert not indexes._held
+
+
+def test_a_process_that_is_behind_does_not_write_over_a_newer_snapshot(
+    store: Store, staff: Collection, tmp_path: Path
+) -> None:
+    behind, ahead = (Indexes(store, tmp_path / "indexes", "cpu") for _ in range(2))
+    with closing(behind), closing(ahead):
+        behind.follow(staff)
+        store.enrol(staff, [newcomer(f"new{n}", random_units(1, DIMENSION, n)) for n in range(30)])
+        ahead.follow(store.get_collection("staff"))
+        ahead._upkeep.submit(lambda: None).result()
+    [path] = (tmp_path / "indexes").glob("*.index")
+    assert b'"sequence": 330' in path.read_bytes()[:1024]
+
+
+def test_who_was_deleted_is_not_in_the_snapshot_of_a_server_that_stopped(
+    store: Store, staff: Collection, tmp_path: Path
+) -> None:
+    tended(store, tmp_path / "indexes", staff)
+    [path] = (tmp_path / "indexes").glob("*.index")
+    embedding = people_like(300, 1, DIMENSION)[7, 0].tobytes()
+    assert embedding in path.read_bytes()
+    with closing(Indexes(store, tmp_path / "indexes", "cpu")) as indexes:
+        indexes.follow(staff)
+        store.delete_person(staff, "p7")  # and no search after it
+    assert embedding not in path.read_bytes()
+
+
+def test_a_collection_that_another_process_deleted_is_not_written_again(
+    store: Store, staff: Collection, tmp_path: Path
+) -> None:
+    folder = tmp_path / "indexes"
+    with closing(Indexes(store, folder, "cpu")) as indexes:
+        held = indexes._held[staff.key] = indexes.build(staff)
+        store.delete_collection("staff")
+        indexes.save(held)
+        assert not list(folder.glob("*.index"))
+    assert not list(folder.glob("*.index"))
+
+
+def test_what_a_killed_process_was_writing_is_removed(
+    store: Store, staff: Collection, tmp_path: Path
+) -> None:
+    left = tmp_path / "indexes" / f"{staff.key}.index.4711.part"
+    left.parent.mkdir()
+    left.write_bytes(b"embeddings")
+    (left.parent / "99.index.4711.part").write_bytes(b"of a collection that is gone")
+    tended(store, left.parent, staff)
+    assert not list(left.parent.glob("*.part"))
+
+
+def test_a_snapshot_that_another_process_wrote_just_now_is_not_taken_for_a_broken_one(
+    store: Store, staff: Collection, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.enrol(staff, [newcomer(f"new{n}", random_units(1, DIMENSION, n)) for n in range(30)])
+    tended(store, tmp_path / "indexes", store.get_collection("staff"))
+    with caplog.at_level(logging.WARNING):
+        index = tended(store, tmp_path / "indexes", staff)  # as it was read before
+    assert (index.sequence, caplog.text) == (330, "")
+
+
+def test_more_people_than_there_are_do_not_make_a_search_compare_everything(
+    store: Store, staff: Collection, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(
+        FaceIndex, "search", lambda _, probes, limit: asked.append(limit) or [[] for _ in probes]
+    )
+    gallery = Gallery(store.path, load_bundle(data / "models" / "recogniser"))
+    with closing(gallery):
+        gallery.search(staff, [Embedding(random_units(1, DIMENSION)[0], "abc")], 1000)
+    assert asked == [300]
