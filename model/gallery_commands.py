@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.progress import track
-from rich.table import Table
+from rich.table import Column, Table
 
 from model import identify as identification
 from model.commands import AsJson, Data, Detector, Device, Recognizer, pipeline_for, read_photo
@@ -66,7 +66,7 @@ def enroll(
         return
     console.print(f"{report['enrolled']} photos enrolled, {report['already_there']} were there already.")
     if report["rejected"]:
-        table = Table("photo", "why not", title="rejected")
+        table = Table(Column("photo", overflow="fold"), "why not", title="rejected")
         for entry in report["rejected"]:
             table.add_row(entry["photo"], entry["detail"])
         console.print(table)
@@ -168,7 +168,7 @@ def answer_for(
 
 def show_answers(answers: list[dict[str, Any]]) -> None:
     """One row per face."""
-    table = Table("photo", "person", "name", "similarity")
+    table = Table(Column("photo", overflow="fold"), "person", "name", "similarity")
     for answer in answers:
         if "error" in answer:
             table.add_row(answer["photo"], f"[yellow]{answer['error']['detail']}[/yellow]")
