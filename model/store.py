@@ -12,6 +12,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from model.database import Database
 from model.errors import AlreadyExists, CollectionNotFound, FaceNotFound, PersonNotFound
 from model.faces import Floats, Keys
+from model.locks import hold
 from model.records import Answered, Changes, Collection, FaceBlock, NewPerson, Person
 from model.rows import (
     add_newcomers,
@@ -45,8 +46,10 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._database = Database(path)
-        with self._database.writing() as connection:
-            self.id = migrate(connection)
+        with hold(path.with_suffix(".lock"), wait=True), self._database.writing() as connection:
+            self.id = migrate(
+                connection
+            )  # two processes that make a database at once get in each other's way
 
     def close(self) -> None:
         """Let go of the file."""

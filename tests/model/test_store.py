@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -305,3 +306,21 @@ def test_what_was_acknowledged_survives_a_kill(store: Store, staff: Collection, 
     people, faces = count(store)
     assert people == faces == store.get_collection("staff").revision
     assert people - len(acknowledged) in (0, 1)  # the last one may have been written and not yet said
+
+
+MAKER = """
+import sys, time
+from pathlib import Path
+from model.store import Store
+while time.time() < float(sys.argv[2]):
+    pass
+Store(Path(sys.argv[1])).close()
+"""
+
+
+def test_processes_that_make_the_same_gallery_at_once_do_not_get_in_each_others_way(tmp_path: Path) -> None:
+    for attempt in range(3):
+        command = [sys.executable, "-c", MAKER, str(tmp_path / f"{attempt}.db"), str(time.time() + 1)]
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+        makers = [subprocess.Popen(command, env=environment) for _ in range(3)]
+        assert [maker.wait(timeout=30) for maker in makers] == [0, 0, 0]
