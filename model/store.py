@@ -46,7 +46,7 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._database = Database(path)
-        with hold(path.with_suffix(".lock"), wait=True), self._database.writing() as connection:
+        with hold(path.with_suffix(".opening"), wait=True), self._database.writing() as connection:
             self.id = migrate(
                 connection
             )  # two processes that make a database at once get in each other's way
