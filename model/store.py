@@ -46,10 +46,9 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._database = Database(path)
+        # Two processes that make a database at the same moment would find it locked.
         with hold(path.with_suffix(".opening"), wait=True), self._database.writing() as connection:
-            self.id = migrate(
-                connection
-            )  # two processes that make a database at once get in each other's way
+            self.id = migrate(connection)
 
     def close(self) -> None:
         """Let go of the file."""
