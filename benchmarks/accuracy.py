@@ -16,10 +16,11 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.lfw import Pair, read_pairs
+from benchmarks.lfw import read_lfw
 from benchmarks.opencv import OpenCvPath
 from model.folders import DataFolder
 from model.pipeline import Pipeline, PipelineOptions, open_pipeline
+from model.scores import Pair, measure_accuracy
 
 Embed = Callable[[bytes], Any | None]
 
@@ -30,7 +31,7 @@ def main() -> None:
     arguments.add_argument("lfw", type=Path)
     arguments.add_argument("--data", type=Path, default=Path("~/.sameface").expanduser())
     options = arguments.parse_args()
-    pairs = read_pairs(options.lfw)
+    pairs = read_lfw(options.lfw)
     pipeline = open_from(options.data)
     opencv = OpenCvPath(pipeline.detector.bundle.path, pipeline.embedder.bundle.path)
 
@@ -77,28 +78,15 @@ def describe(pairs: list[Pair], similarities: Iterable[float]) -> list[str]:
     """A row of the table."""
     scores = np.array(list(similarities))
     same = np.array([pair.same_person for pair in pairs])
-    wrong = count_wrong(scores, same, np.array([pair.fold for pair in pairs]))
+    measured = measure_accuracy(scores, pairs)
     missed, matched = np.mean(~(scores[same] >= 0.363)), np.mean(scores[~same] >= 0.363)
     return [
-        f"{1 - wrong / len(pairs):.2%}",
-        f"{wrong} of {len(pairs)}",
-        f"{np.isnan(scores).sum()}",
+        f"{measured.accuracy:.2%}",
+        f"{measured.wrong} of {measured.pairs}",
+        f"{measured.missing}",
         f"{missed:.2%}",
         f"{matched:.2%}",
     ]
-
-
-def count_wrong(scores: np.ndarray, same: np.ndarray, folds: np.ndarray) -> int:
-    """Wrong answers when each fold is decided by the best threshold of the others; no face is wrong."""
-    wrong = 0
-    for fold in np.unique(folds):
-        others = folds != fold
-        candidates = np.sort(scores[others][~np.isnan(scores[others])])
-        errors = [np.sum((scores[others] >= threshold) != same[others]) for threshold in candidates]
-        threshold = candidates[int(np.argmin(errors))]
-        decided = scores[~others] >= threshold
-        wrong += int(np.sum((decided != same[~others]) | np.isnan(scores[~others])))
-    return wrong
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.lfw import Pair
 from benchmarks.server import Server
+from model.scores import Pair
 
 
 @dataclass(slots=True)

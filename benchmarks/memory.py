@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.lfw import read_pairs
+from benchmarks.lfw import read_lfw
 from benchmarks.load import run_load, verify_requests
 from benchmarks.server import serve
 
@@ -24,7 +24,7 @@ def main() -> None:
     arguments.add_argument("--requests", type=int, default=20_000)
     arguments.add_argument("--clients", type=int, default=4)
     options = arguments.parse_args()
-    requests = verify_requests(read_pairs(options.lfw))
+    requests = verify_requests(read_lfw(options.lfw))
     step = options.requests // STEPS
     table = Table("requests", "answered 200", "resident MB", "of the first")
     with serve(options.data) as server:

@@ -15,12 +15,13 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.accuracy import open_from
-from benchmarks.lfw import Pair, read_pairs
+from benchmarks.lfw import read_lfw
 from benchmarks.load import Load, run_load, verify_requests
 from benchmarks.opencv import OpenCvPath
 from benchmarks.server import serve
 from model.compare import measure_similarity
 from model.pipeline import Pipeline
+from model.scores import Pair
 from model.session import available_cores
 
 CLIENTS = (1, 4, 16)
@@ -35,7 +36,7 @@ def main() -> None:
     arguments.add_argument("--seconds", type=float, default=2.5)
     arguments.add_argument("--rounds", type=int, default=10)
     options = arguments.parse_args()
-    pairs = read_pairs(options.lfw)[::15]
+    pairs = read_lfw(options.lfw)[::15]
     requests, cores = verify_requests(pairs), available_cores()
     pipeline = open_from(options.data)
     opencv = [OpenCvPath(pipeline.detector.bundle.path, pipeline.embedder.bundle.path) for _ in range(cores)]

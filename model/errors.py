@@ -152,6 +152,12 @@ class ReembedRefused(SamefaceError):
     code = "reembed_refused"
 
 
+class PairsRefused(SamefaceError):
+    """A list of pairs to measure accuracy on cannot be read."""
+
+    code = "pairs_refused"
+
+
 class UpkeepRunning(SamefaceError):
     """Another process is importing or reembedding."""
 
