@@ -1,6 +1,7 @@
 """Store and index as one thing: enrol, forget, search."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,9 +50,9 @@ class Gallery:
                 self.indexes.follow(collection)
 
     def close(self) -> None:
-        """Save the indexes and let go of the file."""
-        self.indexes.close()
-        self.store.close()
+        """Save the indexes and let go of the file, in any case."""
+        with closing(self.store):
+            self.indexes.close()
 
     def create_collection(
         self, name: str, *, store_crops: bool = False, calibration: str | None = None

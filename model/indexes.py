@@ -30,6 +30,7 @@ class Held:
     collection: Collection
     index: FaceIndex
     saved: int  # the sequence of its snapshot, 0 if there is none
+    failed: int | None = None  # the sequence at which tending it failed, unless it has worked since
     tended: bool = False  # now, or soon
 
     @property
@@ -39,8 +40,10 @@ class Held:
 
     @property
     def needs_tending(self) -> bool:
-        """Whether much has changed since it was built or saved."""
+        """Whether much has changed since it was built or saved, or since that was tried in vain."""
         due = max(SAVE_CHANGES, SAVE_SHARE * len(self.index.columns))
+        if self.failed is not None and self.index.sequence - self.failed < due:
+            return False
         return self.unsaved >= due or self.index.needs_rebuilding
 
 
@@ -94,11 +97,9 @@ class Indexes:
         self._upkeep.shutdown(cancel_futures=True)
         self.forget_deleted()
         now = {collection.key: collection for collection in self._store.list_collections()}
-        for key, held in self._held.items():
+        for key, held in list(self._held.items()):  # one that cannot catch up is forgotten
             if key in now:
-                self._catch_up(held, now[key])
-                if held.unsaved >= (1 if held.saved else SAVE_CHANGES):
-                    self.save(held, wait=True)
+                self._save_last(held, now[key])
 
     def save(self, held: Held, *, wait: bool = False) -> None:
         """Write a snapshot, unless another process has done so, or does and need not be waited for."""
@@ -108,11 +109,12 @@ class Indexes:
                 return
             for part in self._folder.glob(f"{path.name}.*.part"):  # of a process that was killed
                 part.unlink(missing_ok=True)
-            if read_sequence(path, owner) < held.index.sequence:
-                save_snapshot(held.index, path, owner)
+            saved = read_sequence(path, owner)
+            if saved < held.index.sequence:
+                saved = save_snapshot(held.index, path, owner)
             if held.collection.key not in self._store.collection_keys():  # deleted meanwhile
                 path.unlink(missing_ok=True)
-        held.saved = held.index.sequence
+        held.saved = saved  # what has changed while it was written is not in it
 
     def load(self, collection: Collection) -> Held | None:
         """From the snapshot, caught up; None if there is no snapshot, and refused if it is not sound."""
@@ -139,7 +141,7 @@ class Indexes:
         if held.index.needs_rebuilding:
             held.index.rebuild()
         self.path_of(collection).unlink(missing_ok=True)
-        self.save(held)
+        self.save(held, wait=True)
 
     def path_of(self, collection: Collection) -> Path:
         """Where the collection's snapshot is."""
@@ -187,10 +189,20 @@ class Indexes:
             if held.index.needs_rebuilding:
                 held.index.rebuild()
             self.save(held)
+            held.failed = None
         except Exception:  # searches go on, and the store has everything
             log.exception("the index of %s cannot be rebuilt or saved yet", held.collection.name)
-            held.saved = held.index.sequence  # when as much has changed again, so is this tried
+            held.failed = held.index.sequence  # when as much has changed again, so is this tried
         held.tended = False
+
+    def _save_last(self, held: Held, collection: Collection) -> None:
+        """Before the end, if a restart would miss it; whatever happens, the others have their turn."""
+        try:
+            self._catch_up(held, collection)
+            if held.unsaved >= (1 if held.saved else SAVE_CHANGES):
+                self.save(held, wait=True)
+        except Exception:  # the store has everything
+            log.exception("the index of %s cannot be saved", collection.name)
 
 
 def open_indexes(store: Store, device: str = "cpu") -> Indexes:

@@ -31,19 +31,19 @@ class SnapshotRefused(Exception):
     """The file is damaged, of another version or not of this collection."""
 
 
-def save_snapshot(index: FaceIndex, path: Path, owner: dict[str, Any]) -> None:
-    """Write what the index has followed up to now; `owner` says whose it is.
+def save_snapshot(index: FaceIndex, path: Path, owner: dict[str, Any]) -> int:
+    """Write what the index has followed up to now, and return how far that is; `owner` says whose it is.
 
     Rows may die while they are written: they are zero then, and replaying the changes after `sequence` finds
     them dead. If the index is rebuilt meanwhile, the rows it had are written to the end.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
-        write(index, file, owner)
+        return write(index, file, owner)
 
 
-def write(index: FaceIndex, file: BinaryIO, owner: dict[str, Any]) -> None:
-    """Header and columns, the header last because it has the hash."""
+def write(index: FaceIndex, file: BinaryIO, owner: dict[str, Any]) -> int:
+    """Header and columns, the header last because it has the hash; the sequence that is in it."""
     digest = hashlib.sha256()
 
     def put(content: bytes | memoryview) -> None:
@@ -69,6 +69,7 @@ def write(index: FaceIndex, file: BinaryIO, owner: dict[str, Any]) -> None:
     digest.update(json.dumps(header).encode())
     file.seek(0)
     file.write(json.dumps(header | {"sha256": digest.hexdigest()}).encode())
+    return sequence
 
 
 def load_snapshot(path: Path, owner: dict[str, Any], device: str) -> FaceIndex:

@@ -2,7 +2,9 @@
 
 import logging
 import sqlite3
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -16,7 +18,9 @@ from model.faces import Embedding
 from model.gallery import Gallery
 from model.index import FaceIndex
 from model.indexes import Indexes
+from model.locks import hold
 from model.records import Collection
+from model.snapshot import save_snapshot
 from model.store import Store
 from tests.model.people import newcomer, people_like, random_units
 
@@ -183,6 +187,99 @@ def test_who_was_deleted_is_not_in_the_snapshot_of_a_server_that_stopped(
         indexes.follow(staff)
         store.delete_person(staff, "p7")  # and no search after it
     assert embedding not in path.read_bytes()
+
+
+def test_who_was_deleted_while_a_snapshot_was_written_is_not_in_the_next(
+    store: Store, staff: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedding = people_like(300, 1, DIMENSION)[7, 0].tobytes()
+    folder = tmp_path / "indexes"
+    with closing(Indexes(store, folder, "cpu")) as indexes:
+
+        def delete_after(*what) -> int:
+            sequence = save_snapshot(*what)
+            store.delete_person(staff, "p7")
+            indexes.follow(store.get_collection("staff"))
+            return sequence
+
+        held = indexes._held[staff.key] = indexes.build(staff)
+        with monkeypatch.context() as patch:
+            patch.setattr(indexes_module, "save_snapshot", delete_after)
+            indexes.save(held)
+        [path] = folder.glob("*.index")
+        assert embedding in path.read_bytes()
+        assert (held.saved, held.unsaved) == (300, 1)
+    assert embedding not in path.read_bytes()
+
+
+def test_a_snapshot_that_failed_is_tried_when_much_has_changed_and_at_the_end(
+    store: Store, staff: Collection, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch
+) -> None:
+    tries = []
+
+    def fail(index: FaceIndex, *_) -> int:
+        tries.append(index.sequence)
+        raise OSError("the disk is full")
+
+    folder = tmp_path / "indexes"
+    with closing(Indexes(store, folder, "cpu")) as indexes:
+        with monkeypatch.context() as patch:
+            patch.setattr(indexes_module, "save_snapshot", fail)
+            for newcomers in (0, 1, 40):
+                others = [
+                    newcomer(f"{newcomers}-{n}", random_units(1, DIMENSION, n)) for n in range(newcomers)
+                ]
+                store.enrol(staff, others) if others else None
+                indexes.follow(store.get_collection("staff"))
+                indexes._upkeep.submit(lambda: None).result()
+        assert tries == [300, 341]
+        assert "cannot be rebuilt or saved yet" in caplog.text
+        assert indexes._held[staff.key].saved == 0
+        assert not list(folder.glob("*.index"))
+    [path] = folder.glob("*.index")
+    assert b'"sequence": 341' in path.read_bytes()[:1024]
+
+
+def test_one_index_that_cannot_be_saved_at_the_end_stops_neither_the_others_nor_the_store(
+    store: Store, staff: Collection, data: Path, caplog: pytest.LogCaptureFixture, monkeypatch
+) -> None:
+    fields = {"calibration": None, "bundle": "tiny", "identity": "abc", "dimension": DIMENSION}
+    others = [store.create_collection(name, store_crops=False, **fields)[0] for name in ("full", "guests")]
+    gallery = Gallery(store.path, load_bundle(data / "models" / "recogniser"))
+    for collection in (staff, *others):
+        gallery.indexes.follow(collection)
+    for collection in (staff, *others):
+        people = [newcomer(f"{collection.name}-{n}", random_units(1, DIMENSION, n)) for n in range(30)]
+        store.enrol(collection, people)
+    read = gallery.store.changes_since
+
+    def fail_for_staff(collection: Collection, sequence: int):
+        return read(collection, sequence) if collection.name != "staff" else 1 / 0
+
+    def fail_for_full(index: FaceIndex, path: Path, owner: dict) -> int:
+        return save_snapshot(index, path, owner) if owner["collection"] != others[0].key else 1 / 0
+
+    closed = []
+    monkeypatch.setattr(gallery.store, "changes_since", fail_for_staff)
+    monkeypatch.setattr(indexes_module, "save_snapshot", fail_for_full)
+    monkeypatch.setattr(gallery.store, "close", lambda close=gallery.store.close: closed.append(close()))
+    gallery.close()
+    assert "index of staff cannot be saved" in caplog.text
+    assert "index of full cannot be saved" in caplog.text
+    assert gallery.indexes.path_of(others[1]).exists()
+    assert closed == [None]
+
+
+def test_a_snapshot_is_renewed_also_if_another_process_is_writing_one(
+    store: Store, staff: Collection, tmp_path: Path
+) -> None:
+    with closing(Indexes(store, tmp_path / "indexes", "cpu")) as indexes, ThreadPoolExecutor(1) as beside:
+        with hold(indexes.path_of(staff).with_suffix(".lock")):
+            renewed = beside.submit(indexes.renew, staff)
+            time.sleep(0.3)
+            assert not renewed.done()
+        renewed.result()
+        assert indexes.path_of(staff).exists()
 
 
 def test_a_collection_that_another_process_deleted_is_not_written_again(
