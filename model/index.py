@@ -39,10 +39,10 @@ class FaceIndex:
     Whatever finds the candidates, their similarities are those of the full embeddings, in `columns`.
     """
 
-    def __init__(self, dimension: int, device: str = "cpu", *, sequence: int = 0) -> None:
+    def __init__(self, dimension: int, device: str = "cpu") -> None:
         faiss.cvar.distance_compute_blas_threshold = BLAS_THRESHOLD
         self.device = device
-        self.sequence = sequence
+        self.sequence = 0
         self.kind = "exact"
         self.columns = Columns(dimension)
         self.candidates: Faiss = None
