@@ -114,6 +114,11 @@ class Deadline:
         """Seconds until it is over."""
         return self._seconds if self._suspended else self._ends - time.monotonic()
 
+    @property
+    def idle(self) -> float:
+        """Seconds since anything moved: none while the server is at work."""
+        return self._seconds - self.left
+
 
 class Client:
     """The other end: passes messages on, and notices when it is gone once its request has arrived."""

@@ -8,13 +8,14 @@ import asyncio
 import json
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, ClassVar, Protocol
 
 from fastapi import Request
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from api.arrivals import Arrival, Mailbox, reader_for
 from api.errors import BodyTooLarge, TimedOut, describe_failure, internal_error
@@ -64,10 +65,8 @@ class BatchResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read, work and send until the last answer is out or the client is gone."""
-        share = min(
-            WAITING_BYTES, self.uploads.limit // FEWEST_STREAMS
-        )  # of the budget, for as long as it lasts
-        self.uploads.take(share)
+        share = min(WAITING_BYTES, self.uploads.limit // FEWEST_STREAMS)
+        self.uploads.take(share)  # for as long as the stream lasts
         mailbox, spool = Mailbox(share), Spool(self.settings.max_unread_bytes)
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -82,12 +81,11 @@ class BatchResponse(Response):
 
     async def read(self, scope: Scope, receive: Receive, mailbox: Mailbox) -> None:
         """The body into the mailbox, as fast as there is room."""
-        number, more, seconds = 0, True, self.settings.request_seconds
+        number, more = 0, True
         while more:
-            try:
-                async with asyncio.timeout(seconds):
-                    message = await receive()
-            except TimeoutError:
+            message = await self.receive(scope, receive)
+            if message is None:
+                seconds = self.settings.request_seconds
                 problem = TimedOut(f"Nothing arrived for {seconds:g} seconds.", limit=seconds)
                 await mailbox.put([Arrival(number + 1, problem)])
                 break
@@ -99,6 +97,19 @@ class BatchResponse(Response):
             number = found[-1].number if found else number
             await mailbox.put(found)
         await mailbox.close()
+
+    async def receive(self, scope: Scope, receive: Receive) -> Message | None:
+        """The next message, or none if nothing moves for too long.
+
+        A client that waits for an answer before it sends more is not to blame for how long that takes.
+        """
+        left = self.settings.request_seconds
+        while left > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    return await receive()
+            left = self.settings.request_seconds - scope["state"]["deadline"].idle
+        return None
 
     async def answer(self, scope: Scope, mailbox: Mailbox, spool: Spool) -> None:
         """Answers into the spool, block by block; after a failure the rest of the body is read in vain."""

@@ -451,6 +451,25 @@ def test_a_stream_is_not_cut_while_the_server_works_on_it(serve, monkeypatch: py
         assert len(send(client, f"{staff}/identify/batch", body)) == 30
 
 
+def test_a_client_may_wait_for_slow_answers_before_it_sends_more(
+    serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve(request_seconds=0.4, threads=1) as client:
+        staff = make_collection(client)
+        pipeline = client.app.state.pipeline
+        embed = pipeline.embed_faces
+        monkeypatch.setattr(pipeline, "embed_faces", lambda *look: time.sleep(1) or embed(*look))
+        address = (client.base_url.host, client.base_url.port)
+        with socket.create_connection(address, timeout=10) as opened:
+            start_stream(opened, f"{staff}/identify/batch")
+            for number in range(2):
+                send_chunk(opened, to_line(f"probe-{number}", image=photo_of(1)))
+                assert b"timed_out" not in read_until(opened, b"probe-%d" % number)
+                time.sleep(0.3)  # to look at it: the time runs from the answer
+            opened.sendall(b"0\r\n\r\n")
+            assert b"timed_out" not in read_until(opened, b"0\r\n\r\n")
+
+
 def test_a_defect_ends_the_stream_with_a_line(
     serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
