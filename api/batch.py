@@ -11,7 +11,7 @@ from api import examples
 from api.batch_schemas import BatchEnrolled, BatchIdentified, EnrolEntry, ProbeEntry
 from api.dependencies import READ, WRITE, Collection, Gallery, IdempotencyKey, Pipeline, Registrar
 from api.documentation import BATCH_PROBLEMS, document_batch, stream
-from api.gallery_schemas import EnrolOptions, SearchOptions
+from api.gallery_requests import EnrolOptions, SearchOptions
 from api.streams import BatchResponse
 from model.enrolment import Answer, Application
 from model.errors import SamefaceError

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from api.gallery_schemas import EnrolledFace, EnrolOptions, IdentifyResult, Metadata, Name, Oddity, Probe
+from api.gallery_requests import EnrolOptions, Metadata, Name, Probe
+from api.gallery_responses import EnrolledFace, IdentifyResult, Oddity
 from api.schemas import Id, Response
 from model.enrolment import Application
 from model.faces import Embedding

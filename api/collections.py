@@ -8,7 +8,8 @@ from fastapi import APIRouter, Depends, Query, Response
 from api import examples
 from api.dependencies import READ, WRITE, Collection, Gallery, Id
 from api.documentation import COLLECTION_PROBLEMS, KEY_PROBLEMS, answers, document_body
-from api.gallery_schemas import CollectionList, CollectionRequest, CollectionResponse
+from api.gallery_requests import CollectionRequest
+from api.gallery_responses import CollectionList, CollectionResponse
 from api.uploads import body_of
 
 router = APIRouter(prefix="/v1/collections", tags=["collections"])

@@ -7,7 +7,8 @@ from fastapi import APIRouter, Depends
 from api import examples
 from api.dependencies import READ, ROOM, Gallery, Id, Pipeline
 from api.documentation import COLLECTION_PROBLEMS, PHOTO_PROBLEMS, answers, document_body
-from api.gallery_schemas import IdentifyRequest, IdentifyResponse
+from api.gallery_requests import IdentifyRequest
+from api.gallery_responses import IdentifyResponse
 from api.uploads import body_of
 from model import identify as identification
 

@@ -8,14 +8,8 @@ from fastapi import APIRouter, Depends, Query
 from api import examples
 from api.dependencies import READ, ROOM, WRITE, Collection, Gallery, Id, IdempotencyKey, Registrar
 from api.documentation import COLLECTION_PROBLEMS, PHOTO_PROBLEMS, answers, document_body
-from api.gallery_schemas import (
-    EnrolResponse,
-    FacesRequest,
-    PersonList,
-    PersonRequest,
-    PersonResponse,
-    PersonUpdate,
-)
+from api.gallery_requests import FacesRequest, PersonRequest, PersonUpdate
+from api.gallery_responses import EnrolResponse, PersonList, PersonResponse
 from api.uploads import body_of
 
 router = APIRouter(prefix="/v1/collections/{collection}/people", tags=["people"])

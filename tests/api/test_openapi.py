@@ -7,7 +7,7 @@ import httpx
 import pytest
 from pydantic import BaseModel
 
-from api import batch_schemas, examples, gallery_schemas, schemas
+from api import batch_schemas, examples, gallery_responses, schemas
 from tests.api.openapi import OPENAPI, describe_api
 
 CONTRACT = json.loads(OPENAPI.read_text("utf-8"))
@@ -40,12 +40,12 @@ def test_every_route_has_an_example_and_a_summary(path: str, method: str, operat
         (examples.VERIFY, schemas.VerifyResponse),
         (examples.DETECT, schemas.DetectResponse),
         (examples.EMBED, schemas.EmbedResponse),
-        (examples.COLLECTION, gallery_schemas.CollectionResponse),
-        (examples.COLLECTIONS, gallery_schemas.CollectionList),
-        (examples.PERSON, gallery_schemas.PersonResponse),
-        (examples.PEOPLE, gallery_schemas.PersonList),
-        (examples.ENROLLED, gallery_schemas.EnrolResponse),
-        (examples.IDENTIFIED, gallery_schemas.IdentifyResponse),
+        (examples.COLLECTION, gallery_responses.CollectionResponse),
+        (examples.COLLECTIONS, gallery_responses.CollectionList),
+        (examples.PERSON, gallery_responses.PersonResponse),
+        (examples.PEOPLE, gallery_responses.PersonList),
+        (examples.ENROLLED, gallery_responses.EnrolResponse),
+        (examples.IDENTIFIED, gallery_responses.IdentifyResponse),
         (examples.BATCH_IDENTIFIED[0], batch_schemas.BatchIdentified),
         (examples.BATCH_ENROLLED[0], batch_schemas.BatchEnrolled),
         (examples.MODELS, schemas.ModelList),
