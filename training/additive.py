@@ -14,16 +14,8 @@ class CosFaceHead(NormalizedHead):
 
     usual_margin = 0.35
 
-    def __init__(
-        self,
-        dimension: int,
-        classes: int,
-        *,
-        margin: float | None = None,
-        scale: float | None = None,
-        probability: float = 0.9,
-    ) -> None:
-        super().__init__(dimension, classes, margin=margin, scale=scale, probability=probability)
+    def check(self, dimension: int, classes: int) -> None:
+        """Warn of a margin that so many classes cannot keep."""
         largest = bound_margin(classes, dimension)
         if largest is None:
             log.info(
@@ -58,16 +50,8 @@ class ArcFaceHead(NormalizedHead):
 
     usual_margin = 0.5
 
-    def __init__(
-        self,
-        dimension: int,
-        classes: int,
-        *,
-        margin: float | None = None,
-        scale: float | None = None,
-        probability: float = 0.9,
-    ) -> None:
-        super().__init__(dimension, classes, margin=margin, scale=scale, probability=probability)
+    def check(self, dimension: int, classes: int) -> None:  # noqa: ARG002 - the angle alone decides
+        """Refuse a margin that would turn a face away from itself."""
         if self.margin > math.pi / 2:
             raise RecipeRefused(f"an angular margin is at most pi / 2, not {self.margin}")
 
@@ -98,10 +82,13 @@ class AdaFaceHead(NormalizedHead):
         margin: float | None = None,
         scale: float | None = None,
         probability: float = 0.9,
+        warm_up: int = 0,
         concentration: float = 0.333,
         update_rate: float = 0.01,
     ) -> None:
-        super().__init__(dimension, classes, margin=margin, scale=scale, probability=probability)
+        super().__init__(
+            dimension, classes, margin=margin, scale=scale, probability=probability, warm_up=warm_up
+        )
         if not (concentration >= 0 and 0 <= update_rate <= 1):
             raise RecipeRefused("a concentration is not negative, and an update rate lies in [0, 1]")
         self.concentration, self.update_rate = concentration, update_rate
@@ -110,6 +97,7 @@ class AdaFaceHead(NormalizedHead):
 
     def observe(self, norms: Tensor) -> None:
         """Keep the average of the norms up, and rate each image of the batch by its own."""
+        super().observe(norms)
         norms = norms.detach()  # (batch, 1)
         if self.training:
             self.norm_mean.lerp_(norms.mean(), self.update_rate)

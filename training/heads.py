@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from training.additive import AdaFaceHead, ArcFaceHead, CosFaceHead
 from training.choices import build_choice
-from training.margin import MarginHead
+from training.margin import MarginHead, pick
 from training.multiplicative import LSoftmaxHead, SphereFaceHead, SphereFaceRHead
 
 
@@ -19,10 +19,11 @@ class SoftmaxHead(MarginHead):
         super().__init__(dimension, classes)
         self.bias = nn.Parameter(torch.zeros(classes))  # (classes,)
 
-    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:  # noqa: ARG002 - no class is a target
-        """Logits (batch, classes)."""
+    def forward(self, embeddings: Tensor, labels: Tensor, rows: Tensor | None = None) -> Tensor:  # noqa: ARG002
+        """Logits (batch, classes); no class is a target."""
         with torch.autocast(embeddings.device.type, enabled=False):
-            return functional.linear(embeddings.to(self.weight.dtype), self.weight, self.bias)
+            weight, bias = pick(self.weight, rows), pick(self.bias, rows)
+            return functional.linear(embeddings.to(weight.dtype), weight, bias)
 
 
 class ModifiedSoftmaxHead(MarginHead):
@@ -47,11 +48,15 @@ def build_head(name: str, dimension: int, classes: int, /, **options: Any) -> Ma
 
 
 def classification_loss(logits: Tensor, labels: Tensor, focal_gamma: float = 0.0) -> Tensor:
-    """The mean of -(1 - p)^gamma ln(p) over a batch, p the target's probability: cross entropy at gamma 0.
+    """The mean of -(1 - p)^gamma ln(p) over a batch, p the target's probability: cross entropy at gamma 0."""
+    return average_surprise(functional.cross_entropy(logits, labels, reduction="none"), focal_gamma)
+
+
+def average_surprise(surprise: Tensor, focal_gamma: float) -> Tensor:
+    """The mean of -ln(p), each weighted by (1 - p)^gamma.
 
     Focal weighting, arXiv:1708.02002, turns from what is already right; any head may be trained with it.
     """
-    surprise = functional.cross_entropy(logits, labels, reduction="none")  # (batch,), -ln(p)
     if focal_gamma == 0:
         return surprise.mean()
     wrong = -torch.expm1(-surprise)  # 1 - p, without cancelling

@@ -29,18 +29,25 @@ class MarginHead(nn.Module):
         self.weight = nn.Parameter(torch.empty(classes, dimension))  # (classes, dimension)
         nn.init.xavier_normal_(self.weight)
 
-    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """Logits (batch, classes) of embeddings (batch, dimension) that belong to the classes `labels`."""
+    def forward(self, embeddings: Tensor, labels: Tensor, rows: Tensor | None = None) -> Tensor:
+        """Logits (batch, classes) of embeddings (batch, dimension) that belong to the classes `labels`.
+
+        With `rows`, only these classes count and labels are places among them; a label of -1 belongs to
+        none of the classes that are here, and no target is made harder for it.
+        """
         with torch.autocast(embeddings.device.type, enabled=False):
             embeddings = embeddings.to(self.weight.dtype)
             norms = torch.linalg.vector_norm(embeddings, dim=1, keepdim=True)  # (batch, 1)
             cosine = functional.linear(
-                functional.normalize(embeddings), functional.normalize(self.weight)
+                functional.normalize(embeddings), functional.normalize(pick(self.weight, rows))
             )  # (batch, classes)
             self.observe(norms)
-            target = labels[:, None]  # (batch, 1)
-            logits = self.favour(cosine).scatter(1, target, self.penalize(cosine.gather(1, target)))
-            return logits * (norms if self.scale is None else self.scale)
+            target = labels.clamp(min=0)[:, None]  # (batch, 1)
+            logits = self.favour(cosine)
+            own = torch.where(
+                labels[:, None] >= 0, self.penalize(cosine.gather(1, target)), logits.gather(1, target)
+            )
+            return logits.scatter(1, target, own) * (norms if self.scale is None else self.scale)
 
     def observe(self, norms: Tensor) -> None:
         """Look at the batch's norms (batch, 1) before its margins are set."""
@@ -55,10 +62,15 @@ class MarginHead(nn.Module):
 
 
 class NormalizedHead(MarginHead):
-    """Embeddings are normalised too, and a fixed scale s takes the place of their norm."""
+    """Embeddings are normalised too, and a fixed scale s takes the place of their norm.
+
+    With `warm_up` the margin rises to its full size over so many forward passes of training: a network that
+    cannot tell anybody apart yet learns little from a task that is made harder still.
+    """
 
     usual_margin: float
     least_margin = 0.0
+    step: Tensor
 
     def __init__(
         self,
@@ -68,14 +80,20 @@ class NormalizedHead(MarginHead):
         margin: float | None = None,
         scale: float | None = None,
         probability: float = 0.9,
+        warm_up: int = 0,
     ) -> None:
         super().__init__(dimension, classes)
-        self.margin = self.usual_margin if margin is None else margin
+        self.margin = self.full_margin = self.usual_margin if margin is None else margin
         self.scale = (64.0 if classes >= MANY_CLASSES else 30.0) if scale is None else scale
+        self.warm_up = warm_up
+        self.register_buffer("step", torch.zeros((), dtype=torch.int64))  # saved: a resumed run goes on
         if not (math.isfinite(self.margin) and self.margin >= self.least_margin):
             raise RecipeRefused(f"a margin of this head is at least {self.least_margin:g}, not {self.margin}")
         if not (math.isfinite(self.scale) and self.scale > 0):
             raise RecipeRefused(f"a scale is above 0, not {self.scale}")
+        if warm_up < 0:
+            raise RecipeRefused(f"a margin warms up over 0 passes or more, not {warm_up}")
+        self.check(dimension, classes)
         least_scale = bound_scale(classes, probability)
         if self.scale < least_scale:
             log.warning(
@@ -85,6 +103,23 @@ class NormalizedHead(MarginHead):
                 classes,
                 probability,
             )
+
+    def check(self, dimension: int, classes: int) -> None:
+        """Refuse a margin that cannot work, or warn of it."""
+
+    def observe(self, norms: Tensor) -> None:  # noqa: ARG002 - only the pass itself is counted
+        """Count the forward passes of training, and let the margin rise with them."""
+        if not self.warm_up:
+            return
+        if self.training:
+            self.step += 1
+        share = min(1.0, int(self.step) / self.warm_up)
+        self.margin = self.least_margin + share * (self.full_margin - self.least_margin)
+
+
+def pick(weights: Tensor, rows: Tensor | None) -> Tensor:
+    """The weights of these classes, or of all."""
+    return weights if rows is None else weights[rows]
 
 
 def bound_scale(classes: int, probability: float) -> float:

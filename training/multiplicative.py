@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from training.errors import RecipeRefused
-from training.margin import MarginHead, NormalizedHead, measure_angle
+from training.margin import MarginHead, NormalizedHead, measure_angle, pick
 
 # cos(m t) as a polynomial in cos(t): no angle, hence no infinite slope at 0 and pi.
 MULTIPLE_ANGLES: dict[int, Callable[[Tensor], Tensor]] = {
@@ -77,10 +77,10 @@ class SphereFaceHead(MarginHead):
 class LSoftmaxHead(SphereFaceHead):
     """|W| |x| psi(t): large-margin softmax, arXiv:1612.02295; SphereFace with class weights of any length."""
 
-    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+    def forward(self, embeddings: Tensor, labels: Tensor, rows: Tensor | None = None) -> Tensor:
         """Logits (batch, classes), longer for a longer class weight."""
-        lengths: Tensor = torch.linalg.vector_norm(self.weight, dim=1)  # (classes,)
-        return super().forward(embeddings, labels) * lengths
+        lengths: Tensor = torch.linalg.vector_norm(pick(self.weight, rows), dim=1)  # (classes,)
+        return super().forward(embeddings, labels, rows) * lengths
 
 
 class SphereFaceRHead(NormalizedHead):
