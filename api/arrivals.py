@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from python_multipart.multipart import parse_options_header
 
 from api.errors import InvalidRequest, UnsupportedMediaType
-from api.forms import MAX_FIELD_BYTES, FormReader
+from api.forms import MAX_FIELD_BYTES
+from api.parts import PartReader
 from api.settings import Settings
 from api.uploads import BASE64_GROWTH
 from model.errors import ImageTooLarge, SamefaceError
@@ -49,7 +50,7 @@ def reader_for(content_type: str, settings: Settings) -> ArrivalReader:
     if kind in (b"application/x-ndjson", b"application/ndjson", b"application/jsonl"):
         return LineReader(int(settings.max_image_bytes * BASE64_GROWTH) + MAX_FIELD_BYTES)
     if kind == b"multipart/form-data":
-        return PhotoReader(options.get(b"boundary", b""), settings)
+        return PhotoReader(options.get(b"boundary", b""), settings.max_image_bytes)
     raise UnsupportedMediaType("Send application/x-ndjson or multipart/form-data.")
 
 
@@ -92,45 +93,46 @@ class LineReader:
         return [Arrival(self._number, line, content_bytes=len(line))] if line.strip() else []
 
 
-class PhotoReader(FormReader):
+class PhotoReader(PartReader):
     """A form of any length: every part is a photo `images`, and its file name is its id."""
 
-    def __init__(self, boundary: bytes, settings: Settings) -> None:
-        super().__init__(boundary, {"images": True}, settings)
+    def __init__(self, boundary: bytes, limit_bytes: int) -> None:
+        super().__init__(boundary)
+        self.limit_bytes = limit_bytes
         self._ready: list[Arrival] = []
+        self._number = 0
         self._broken = False
 
-    def write(self, chunk: bytes) -> list[Arrival]:  # type: ignore[override]
+    def write(self, chunk: bytes) -> list[Arrival]:
         """The photos that are complete with this chunk."""
-        return self._go_on(lambda: super(PhotoReader, self).write(chunk))
+        return self._go_on(lambda: self.parse(chunk))
 
-    def close(self) -> list[Arrival]:  # type: ignore[override]
+    def close(self) -> list[Arrival]:
         """Nothing, if the form ended as it should."""
-        return self._go_on(super().close)
+        return self._go_on(self.check_end)
 
-    def _go_on(self, step: Callable[[], object]) -> list[Arrival]:
+    def _go_on(self, step: Callable[[], None]) -> list[Arrival]:
         """What is ready after a step; once the form is broken, nothing of it can be told apart any more."""
         try:
             if not self._broken:
                 step()
         except InvalidRequest as error:
             self._broken = True
-            self._ready.append(Arrival(self.images + 1, error))
+            self._ready.append(Arrival(self._number + 1, error))
         ready, self._ready = self._ready, []
         return ready
 
-    def read_headers(self) -> None:
+    def start_part(self, options: dict[bytes, bytes]) -> None:
         """The name and the file name of a part."""
-        _, options = parse_options_header(self.headers.get("content-disposition", b""))
         if options.get(b"name") != b"images":
             raise InvalidRequest("A batch is a form of parts named images, and options go into the address.")
         self.id = options.get(b"filename", b"").decode("utf-8", "replace")[:MAX_ID]
-        self.images += 1
         self.too_large = False
+        self._number += 1
 
     def add_to_part(self, data: bytes, start: int, end: int) -> None:
         """More of a photo; one that is too large is dropped as it comes."""
-        self.too_large = self.too_large or len(self.content) + end - start > self.settings.max_image_bytes
+        self.too_large = self.too_large or len(self.content) + end - start > self.limit_bytes
         if self.too_large:
             self.content.clear()
         else:
@@ -140,9 +142,9 @@ class PhotoReader(FormReader):
         """A photo is complete."""
         content: dict[str, Any] | SamefaceError = {"id": self.id, "image": bytes(self.content)}
         if self.too_large:
-            limit = self.settings.max_image_bytes
+            limit = self.limit_bytes
             content = ImageTooLarge(f"An image may have {limit} bytes.", limit=limit)
-        self._ready.append(Arrival(self.images, content, self.id, len(self.content)))
+        self._ready.append(Arrival(self._number, content, self.id, len(self.content)))
 
 
 class Mailbox:
