@@ -21,6 +21,7 @@ from model.errors import PullFailed
 from model.folders import DataFolder
 from model.pipeline import Pipeline, PipelineOptions, open_pipeline
 from model.pull import pull_model, pull_portraits
+from tests.api.collections import make_collection
 from tests.networks import build_detector, build_recogniser
 
 Serve = Callable[..., "contextmanager[httpx.Client]"]
@@ -96,6 +97,12 @@ def client(serve: Serve) -> Iterator[httpx.Client]:
     """A client of a server with the default settings."""
     with serve() as client:
         yield client
+
+
+@pytest.fixture
+def staff(client: httpx.Client) -> str:
+    """The address of a new collection on that server."""
+    return make_collection(client)
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:

@@ -5,6 +5,8 @@ import base64
 import httpx
 import pytest
 
+from tests.api.collections import enrol
+from tests.api.test_bad_input import expect
 from tests.pictures import photo_of
 
 
@@ -62,3 +64,33 @@ def test_the_prominent_face_is_taken(client: httpx.Client) -> None:
     answer = verify(client, photo_of(1, 2, 3), photo_of(2)).json()
     assert answer["probe"]["face"]["box"]["left"] == 128
     assert answer["same_person"] is True
+
+
+# Against an enrolled person.
+
+
+def test_a_photo_is_verified_against_the_closest_face_of_an_enrolled_person(
+    client: httpx.Client, staff: str
+) -> None:
+    faces = enrol(client, staff, photo_of(2), photo_of(1), person_id="ada").json()["faces"]
+    fields = {"collection": staff.rpartition("/")[2], "person_id": "ada"}
+    for photo, same_person in ((photo_of(1, noise=3), True), (photo_of(5), False)):
+        answer = client.post("/v1/verify", files={"probe": photo}, data=fields).json()
+        assert answer["same_person"] is same_person
+        assert answer["reference"]["person_id"] == "ada"
+    answer = client.post("/v1/verify", files={"probe": photo_of(1)}, data=fields).json()
+    assert answer["reference"] == {"person_id": "ada", "face_id": faces[1]["face_id"]}
+
+
+def test_a_reference_is_a_photo_or_a_person_and_both_must_be_known(client: httpx.Client, staff: str) -> None:
+    name, photo = staff.rpartition("/")[2], {"probe": photo_of(1)}
+    for fields in ({"collection": name}, {"person_id": "ada"}):
+        expect(client.post("/v1/verify", files=photo, data=fields), 422, "invalid_request")
+    both = client.post(
+        "/v1/verify", files=photo | {"reference": photo_of(1)}, data={"collection": name, "person_id": "a"}
+    )
+    expect(both, 422, "invalid_request")
+    nobody = {"collection": name, "person_id": "nobody"}
+    expect(client.post("/v1/verify", files=photo, data=nobody), 404, "person_not_found")
+    nowhere = {"collection": "nowhere", "person_id": "ada"}
+    expect(client.post("/v1/verify", files=photo, data=nowhere), 404, "collection_not_found")

@@ -1,0 +1,62 @@
+"""What must not happen to what a server was given."""
+
+import json
+
+import httpx
+
+from api.keys import make_key
+from tests.api.collections import enrol, identify
+from tests.api.test_bad_input import expect
+from tests.pictures import draw_photo, encode, photo_of
+
+
+def test_crops_are_kept_only_where_the_owner_asked(client: httpx.Client, staff: str) -> None:
+    client.put(f"{staff}-crops", json={"store_crops": True})
+    database = client.app.state.gallery.store._database
+    for address, kept in ((staff, False), (f"{staff}-crops", True)):
+        person_id = f"of-{address.rpartition('/')[2]}"
+        enrol(client, address, photo_of(1), person_id=person_id)
+        with database.reading() as connection:
+            [crop] = connection.exec_driver_sql(
+                "SELECT crop FROM faces JOIN people ON people.key = person WHERE person_id = ?", (person_id,)
+            ).scalars()
+        assert (crop is not None) is kept
+
+
+def test_reading_and_writing_are_two_scopes(serve) -> None:
+    keys = {scopes: make_key(scopes) for scopes in ("read", "write")}
+    with serve(api_keys=",".join(entry for _, entry in keys.values())) as client:
+        headers = {scopes: {"Authorization": f"Bearer {secret}"} for scopes, (secret, _) in keys.items()}
+        expect(client.put("/v1/collections/guarded", headers=headers["read"]), 403, "forbidden")
+        assert client.put("/v1/collections/guarded", headers=headers["write"]).status_code in (200, 201)
+        expect(client.get("/v1/collections/guarded", headers=headers["write"]), 403, "forbidden")
+        assert client.get("/v1/collections/guarded", headers=headers["read"]).status_code == 200
+
+
+def test_a_full_disk_refuses_writes_and_answers_searches(serve, data, tmp_path) -> None:
+    models = {"recognizer": data / "models" / "recogniser", "detector": data / "models" / "detector"}
+    with serve(data=tmp_path, **models) as client:
+        client.put("/v1/collections/small")
+        enrol(client, "/v1/collections/small", photo_of(1), person_id="ada")
+        database = client.app.state.gallery.store._database
+        with database.writing() as connection:
+            pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        big = json.dumps({"a": "x" * 15_000})
+        refused = enrol(client, "/v1/collections/small", photo_of(2), metadata=big)
+        expect(refused, 507, "storage_full")
+        assert (
+            identify(client, "/v1/collections/small", photo_of(1))["results"][0]["match"]["person_id"]
+            == "ada"
+        )
+
+
+def test_what_was_enrolled_is_there_after_a_restart(serve, data, tmp_path) -> None:
+    models = {"recognizer": data / "models" / "recogniser", "detector": data / "models" / "detector"}
+    with serve(data=tmp_path, **models) as client:
+        client.put("/v1/collections/kept")
+        enrol(client, "/v1/collections/kept", encode(draw_photo(1), "WEBP", lossless=True), person_id="ada")
+    with serve(data=tmp_path, **models) as client:
+        assert (
+            identify(client, "/v1/collections/kept", photo_of(1))["results"][0]["match"]["person_id"] == "ada"
+        )
