@@ -31,6 +31,7 @@ ROOMS = {
     "models": "model.commands",
     "demo": "model.commands",
     "new-key": "api.commands",
+    "prepare": "training.data_commands",
 }
 
 
