@@ -1,5 +1,6 @@
 """A load client that costs little itself: keep-alive sockets, bodies made beforehand."""
 
+import json
 import socket
 import threading
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.server import Server
+from model.faces import Floats
 from model.scores import Pair
 
 
@@ -49,6 +51,13 @@ def verify_request(probe: Path, reference: Path) -> bytes:
         b"POST /v1/verify HTTP/1.1\r\nHost: sameface\r\nContent-Type: multipart/form-data; boundary=edge\r\n"
     )
     return head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def identify_request(probe: Floats) -> bytes:
+    """POST .../identify of the collection `people`, with an embedding."""
+    body = json.dumps({"embedding": probe.tolist()}).encode()
+    head = b"POST /v1/collections/people/identify HTTP/1.1\r\nHost: sameface\r\n"
+    return head + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
 
 def run_load(

@@ -2,8 +2,8 @@
 
 People of five faces each are generated, half of the probes are of one of them, half of nobody. For each size
 the gallery is enrolled, the server started from the store and again from its snapshot, and asked by
-embedding: one probe at a time, and as one stream. Bare FAISS searches the very index of the snapshot, in
-this process.
+embedding: one probe at a time, and as one stream. Bare FAISS builds, reads and searches the very index of
+the snapshot. A start of the server is that of its networks too, which takes as long without a gallery.
 
     python -m benchmarks.search [--faces 10000 100000 1000000] [--data ~/.sameface]
 """
@@ -13,7 +13,7 @@ import http.client
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,10 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.load import run_load
+from benchmarks.bare import BLOCK, BareIndex
+from benchmarks.load import identify_request, run_load
+from benchmarks.people import FACES_EACH, PEOPLE_AT_ONCE, People
+from benchmarks.recall import judge, share_right
 from benchmarks.server import Server, serve
 from model.bundle import Bundle, load_bundle
 from model.faces import Floats
@@ -34,20 +37,21 @@ from model.index import BLAS_THRESHOLD, FaceIndex
 from model.records import Collection, NewFace, NewPerson
 from model.snapshot import load_snapshot
 
-FACES_EACH = 5
-SPREAD = 0.06  # per dimension: two faces of a person are 0.68 alike, as those of real ones are
-PEOPLE_AT_ONCE = 1_000
-SINGLE, TURN, MANY, BLOCK = 400, 50, 4_096, 256
+SINGLE, TURN, MANY = 400, 50, 4_096
 WARM_UP = 100
 ENROLMENTS = 100
+BUILT, RESTART = "first start, s to the final index", "restart, s to ready"
+BYTES = "bytes per face over an empty process"
+ENROL = "enrol by embedding, p50 ms"
 
 
 @dataclass
 class Row:
-    """What is measured at one size."""
+    """What is measured at one size: of the server, and of bare FAISS where it does the same."""
 
     faces: int
-    figures: dict[str, str] = field(default_factory=dict)
+    server: dict[str, str] = field(default_factory=dict)
+    bare: dict[str, str] = field(default_factory=dict)
 
 
 def main() -> None:
@@ -58,12 +62,19 @@ def main() -> None:
     options = arguments.parse_args()
     faiss.cvar.distance_compute_blas_threshold = BLAS_THRESHOLD
     rows = [measure(options.data, faces) for faces in (0, *options.faces)]
-    table = Table("", *(f"{row.faces:,} faces" for row in rows[1:]), title="gallery search, 128-d")
-    for name in rows[1].figures:
-        table.add_row(name, *(row.figures.get(name, "") for row in rows[1:]))
-    console = Console(width=120)
-    console.print(table)
-    console.print(f"On an empty gallery: {rows[0].figures['enrol by embedding, p50 ms']} ms to enrol.")
+    console = Console(width=170)
+    console.print(show(rows[1:]))
+    empty = rows[0].server
+    console.print(f"Without a gallery: {empty[RESTART]} s to start, {empty[ENROL]} ms to enrol the first.")
+
+
+def show(rows: list[Row]) -> Table:
+    """A line per figure, and two columns per size."""
+    columns = [name for row in rows for name in (f"{row.faces:,} faces", "bare FAISS")]
+    table = Table("", *columns, title="gallery search, 128-d")
+    for name in rows[-1].server:
+        table.add_row(name, *(side.get(name, "") for row in rows for side in (row.server, row.bare)))
+    return table
 
 
 def measure(data: Path, faces: int) -> Row:
@@ -76,45 +87,13 @@ def measure(data: Path, faces: int) -> Row:
         bundle = load_bundle(own.recognizer)
         people = People(faces // FACES_EACH, bundle.contract.dimension or 0)
         collection = enrol(own, bundle, people, row)
-        empty = start_empty(data)
-        start_twice(own, collection, empty, row)
+        start_twice(own, collection, start_empty(data), row)
+        bare = build_bare(own, collection, row) if faces else None
         with serve(own.root, "--threads", "2") as server:
-            if faces:
-                ask(server, own, collection, people, row)
+            if bare:
+                ask(server, bare, people, row)
             time_enrolments(server, people, row)
     return row
-
-
-class People:
-    """Generated people, the same each time."""
-
-    def __init__(self, count: int, dimension: int) -> None:
-        self.random = np.random.default_rng(7)
-        self.dimension = dimension
-        self.centres = self.unit(self.random.standard_normal((count, dimension), np.float32))
-
-    def unit(self, values: Floats) -> Floats:
-        """At length 1."""
-        unit: Floats = values / np.linalg.norm(values, axis=-1, keepdims=True)
-        return unit
-
-    def photograph(self, people: Floats) -> Floats:
-        """A new face of each."""
-        return self.unit(people + SPREAD * self.random.standard_normal(people.shape, np.float32))
-
-    def blocks(self) -> Iterator[tuple[int, Floats]]:
-        """The first of some people, and their faces (people, faces, dimension)."""
-        for first in range(0, len(self.centres), PEOPLE_AT_ONCE):
-            some = self.centres[first : first + PEOPLE_AT_ONCE, None]
-            yield first, self.photograph(np.repeat(some, FACES_EACH, axis=1))
-
-    def probes(self, count: int) -> tuple[Floats, list[str | None]]:
-        """Probes and whom they show: every second one nobody."""
-        who = self.random.integers(0, len(self.centres), count)
-        strangers = self.unit(self.random.standard_normal((count, self.dimension), np.float32))
-        mated = np.arange(count) % 2 == 0
-        embeddings = np.where(mated[:, None], self.photograph(self.centres[who]), strangers)
-        return embeddings, [f"p{person}" if mate else None for person, mate in zip(who, mated, strict=True)]
 
 
 def enrol(own: DataFolder, bundle: Bundle, people: People, row: Row) -> Collection:
@@ -134,7 +113,7 @@ def enrol(own: DataFolder, bundle: Bundle, people: People, row: Row) -> Collecti
                     for place, own in enumerate(faces)
                 ],
             )
-        row.figures["faces written to the store per s"] = per_second(row.faces, time.perf_counter() - start)
+        row.server["faces written to the store per s"] = per_second(row.faces, time.perf_counter() - start)
         return gallery.get_collection("people")
 
 
@@ -158,54 +137,58 @@ def start_twice(own: DataFolder, collection: Collection, empty: float, row: Row)
             time.sleep(0.1)
         built = time.perf_counter() - start
         time.sleep(3)  # the snapshot is being written
-    row.figures["first start, s to ready"] = f"{ready:.1f}"
-    row.figures["first start, s to the final index"] = f"{built:.1f}"
+    row.server["first start, s to ready"] = f"{ready:.1f}"
+    row.server[BUILT] = f"{built:.1f}"
     start = time.perf_counter()
     with serve(own.root, "--threads", "2") as server:
-        row.figures["restart, s to ready"] = f"{time.perf_counter() - start:.1f}"
+        row.server[RESTART] = f"{time.perf_counter() - start:.1f}"
         grown = (server.resident_megabytes - empty) * 1024**2 / max(1, row.faces)
     codes = collection.dimension * 2 if row.faces > 50_000 else 0
     limit = codes + collection.dimension * 4 + 16
-    row.figures["bytes per face over an empty server"] = f"{grown:.0f}"
-    row.figures["... of codes + embedding + 16"] = f"{grown / limit:.2f} x {limit}"
+    row.server[BYTES] = f"{grown:.0f}"
+    row.server["... of codes + embedding + 16"] = f"{grown / limit:.2f} x {limit}"
 
 
-def ask(server: Server, own: DataFolder, collection: Collection, people: People, row: Row) -> None:
-    """Searches over HTTP and bare, by turns, and what they find."""
+def build_bare(own: DataFolder, collection: Collection, row: Row) -> BareIndex:
+    """What building and reading the server's index costs without the server."""
+    bare = BareIndex(open_index(own, collection))
+    seconds, face_bytes = bare.read_again()
+    row.bare[BUILT] = f"{bare.build_seconds:.3f}"
+    row.bare[RESTART] = f"{seconds:.3f}"
+    row.bare[BYTES] = f"{face_bytes:.0f}"
+    return bare
+
+
+def ask(server: Server, bare: BareIndex, people: People, row: Row) -> None:
+    """Searches over HTTP and bare, by turns because the machine is noisy, and what they find."""
     probes, who = people.probes(MANY)
-    index = open_bare(own, collection)
-    bare_one, bare_many = bare_search(index)
-    requests = [identify_request(probe) for probe in probes[:SINGLE]]
-    run_load(server, requests, 1, count=WARM_UP)
-    bare, over = [], []
-    for first in range(0, SINGLE, TURN):  # by turns, because the machine is noisy
-        some = range(first, first + TURN)
-        bare += [1000 * clock(bare_one, probes[place : place + 1]) for place in some]
-        over += [1000 * seconds for seconds in run_load(server, requests[first:], 1, count=TURN).latencies]
-    row.figures["bare FAISS, one probe, p50 / p99 ms"] = percentiles(bare)
-    row.figures["HTTP identify, p50 / p99 ms"] = percentiles(over)
-    row.figures["... over 1.5 x bare, ms (2 allowed)"] = f"{np.median(over) - 1.5 * np.median(bare):+.2f}"
-
+    ask_one_by_one(server, bare, probes[:SINGLE], row)
     lines = b"".join(
         json.dumps({"id": str(n), "embedding": probe.tolist()}).encode() + b"\n"
         for n, probe in enumerate(probes)
     )
-    seconds: dict[str, list[float]] = {"bare": [], "http": []}
+    alone, over = [], []
     for _ in range(3):
-        seconds["bare"].append(clock(bare_many, probes))
-        seconds["http"].append(clock(stream, server, lines))
-    bare_rate, http_rate = MANY / min(seconds["bare"]), MANY / min(seconds["http"])
-    row.figures[f"bare FAISS, blocks of {BLOCK}, probes/s"] = f"{bare_rate:,.0f}"
-    row.figures["HTTP batch, probes/s"] = f"{http_rate:,.0f}"
-    row.figures["... of bare"] = f"{http_rate / bare_rate:.2f}"
-    compare(server, index, lines, probes, who, row)
+        alone.append(MANY / clock(bare.search_many, probes))
+        over.append(MANY / clock(stream, server, lines))
+    name = f"in a stream, bare in blocks of {BLOCK}: probes/s"
+    row.server[name], row.bare[name] = f"{max(over):,.0f}", f"{max(alone):,.0f}"
+    row.server["... of bare"] = f"{max(over) / max(alone):.2f}"
+    compare(server, bare, lines, probes, who, row)
 
 
-def identify_request(probe: Floats) -> bytes:
-    """POST .../identify with an embedding."""
-    body = json.dumps({"embedding": probe.tolist()}).encode()
-    head = b"POST /v1/collections/people/identify HTTP/1.1\r\nHost: sameface\r\n"
-    return head + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+def ask_one_by_one(server: Server, bare: BareIndex, probes: Floats, row: Row) -> None:
+    """The time of a single search."""
+    requests = [identify_request(probe) for probe in probes]
+    run_load(server, requests, 1, count=WARM_UP)
+    alone, over = [], []
+    for first in range(0, len(probes), TURN):
+        some = range(first, first + TURN)
+        alone += [1000 * clock(bare.search_one, probes[place : place + 1]) for place in some]
+        over += [1000 * seconds for seconds in run_load(server, requests[first:], 1, count=TURN).latencies]
+    name = "identify, p50 / p99 ms"
+    row.server[name], row.bare[name] = percentiles(over), percentiles(alone)
+    row.server["... over 1.5 x bare, ms (2 allowed)"] = f"{np.median(over) - 1.5 * np.median(alone):+.2f}"
 
 
 def percentiles(milliseconds: list[float]) -> str:
@@ -213,7 +196,7 @@ def percentiles(milliseconds: list[float]) -> str:
     return f"{np.median(milliseconds):.2f} / {np.percentile(milliseconds, 99):.2f}"
 
 
-def open_bare(own: DataFolder, collection: Collection) -> FaceIndex:
+def open_index(own: DataFolder, collection: Collection) -> FaceIndex:
     """The server's own index, from its snapshot, or what it would be."""
     with closing(Gallery(own.gallery, load_bundle(own.recognizer))) as gallery:
         path, owner = gallery.indexes.path_of(collection), gallery.indexes.owner_of(collection)
@@ -222,44 +205,24 @@ def open_bare(own: DataFolder, collection: Collection) -> FaceIndex:
         return gallery.indexes.follow(collection)
 
 
-def bare_search(index: FaceIndex) -> tuple[Callable[[Floats], object], Callable[[Floats], object]]:
-    """Ten neighbours of one probe, and of many in blocks."""
-    searched = index.candidates
-    if searched is None:
-        searched = faiss.IndexFlatIP(index.columns.dimension)
-        searched.add(index.columns.embeddings)
-
-    def many(probes: Floats) -> None:
-        for first in range(0, len(probes), BLOCK):
-            searched.search(probes[first : first + BLOCK], 10)
-
-    return lambda probe: searched.search(probe, 10), many
-
-
 def compare(
-    server: Server, index: FaceIndex, lines: bytes, probes: Floats, who: list[str | None], row: Row
+    server: Server, bare: BareIndex, lines: bytes, probes: Floats, who: list[str | None], row: Row
 ) -> None:
     """What was found with what comparing everything finds."""
-    _, rows = faiss.knn(probes, index.columns.embeddings, 100, faiss.METRIC_INNER_PRODUCT)
-    exact = [list(dict.fromkeys(index.columns.people[near].tolist()))[:10] for near in rows]
-    keys = {f"p{number}": int(key) for number, key in enumerate(np.unique(index.columns.people))}
-    mated = [place for place, person in enumerate(who) if person]
-    unmated = [place for place, person in enumerate(who) if not person]
-    right_exactly = sum(exact[place][0] == keys[who[place] or ""] for place in mated)
+    keys = {f"p{number}": int(key) for number, key in enumerate(np.unique(bare.columns.people))}
+    shown = [keys[person] if person else None for person in who]
+    exact = bare.find_people_exactly(probes)
+    row.bare |= judge(bare.find_people(probes), exact, shown)
     for fusion in ("max", "mean"):
         start = time.perf_counter()
         answers = stream(server, lines, f"limit=10&fusion={fusion}")
         rate = MANY / (time.perf_counter() - start)
         found = [[keys[hit["person_id"]] for hit in answer["results"][0]["candidates"]] for answer in answers]
-        right = sum(found[place][0] == keys[who[place] or ""] for place in mated)
-        row.figures[f"{fusion}: right person first"] = f"{right / len(mated):.2%} at {rate:,.0f} probes/s"
         if fusion == "max":
-            row.figures["... of what exact search finds"] = f"{right / right_exactly:.2%}"
-            for name, places in (("mated", mated), ("unmated", unmated)):
-                pairs = [(found[place], exact[place]) for place in places]
-                first = np.mean([one[0] == other[0] for one, other in pairs])
-                shared = np.mean([len(set(one) & set(other)) / 10 for one, other in pairs])
-                row.figures[f"recall@1 / @10 of people, {name}"] = f"{first:.1%} / {shared:.1%}"
+            row.server |= judge(found, exact, shown)
+        else:
+            row.server["by mean: right person first"] = f"{share_right(found, shown):.2%}"
+        row.server[f"by {fusion}, ten people each: probes/s"] = f"{rate:,.0f}"
 
 
 def time_enrolments(server: Server, people: People, row: Row) -> None:
@@ -268,7 +231,7 @@ def time_enrolments(server: Server, people: People, row: Row) -> None:
     headers = {"Content-Type": "application/json"}
     enrolled, searched = [], []
     for number in range(ENROLMENTS):
-        [newcomer] = people.unit(people.random.standard_normal((1, people.dimension), np.float32))
+        [newcomer] = people.invent(1)
         body = json.dumps({"person_id": f"new-{number}", "embeddings": [newcomer.tolist()]})
         start = time.perf_counter()
         connection.request("POST", "/v1/collections/people/people", body, headers)
@@ -278,8 +241,8 @@ def time_enrolments(server: Server, people: People, row: Row) -> None:
             "POST", "/v1/collections/people/identify", json.dumps({"embedding": newcomer.tolist()}), headers
         )
         searched.append(json.loads(connection.getresponse().read())["timings_ms"]["search"])
-    row.figures["enrol by embedding, p50 ms"] = f"{np.median(enrolled) * 1000:.2f}"
-    row.figures["... of it the look-alike search, ms"] = f"{np.median(searched):.2f}"
+    row.server[ENROL] = f"{np.median(enrolled) * 1000:.2f}"
+    row.server["... of it the look-alike search, ms"] = f"{np.median(searched):.2f}"
 
 
 def stream(

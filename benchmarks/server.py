@@ -21,8 +21,13 @@ class Server:
     @property
     def resident_megabytes(self) -> float:
         """Memory that the process holds now."""
-        status = Path(f"/proc/{self.pid}/status").read_text("ascii")
-        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) / 1024  # type: ignore[index]
+        return read_resident_bytes(self.pid) / 1024**2
+
+
+def read_resident_bytes(pid: int) -> int:
+    """Memory that a process holds now."""
+    status = Path(f"/proc/{pid}/status").read_text("ascii")
+    return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024  # type: ignore[index]
 
 
 @contextmanager

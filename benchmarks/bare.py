@@ -1,0 +1,84 @@
+"""FAISS without a server: what it takes to build, read and search the very index that the server has."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.server import read_resident_bytes
+from model.candidates import Faiss, build_candidates
+from model.faces import Floats
+from model.index import FaceIndex
+
+BLOCK = 256  # probes at once
+NEIGHBOURS = 10
+RANKED = 100  # faces, so that ten people are among them
+
+
+class BareIndex:
+    """The server's index in the hands of FAISS alone."""
+
+    def __init__(self, index: FaceIndex) -> None:
+        self.columns = index.columns
+        start = time.perf_counter()
+        built = self._build(index.kind)
+        self.build_seconds = time.perf_counter() - start
+        self._faiss: Faiss = built if index.candidates is None else index.candidates
+
+    def _build(self, kind: str) -> Faiss:
+        """As the server does it; where that only keeps the embeddings, FAISS does so too."""
+        if kind != "exact":
+            return build_candidates(kind, self.columns)
+        flat = faiss.IndexFlatIP(self.columns.dimension)
+        flat.add(self.columns.embeddings)
+        return flat
+
+    def read_again(self) -> tuple[float, float]:
+        """Seconds until a new process has read it from a file, and the bytes per face that it then holds."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "bare.index"
+            faiss.write_index(self._faiss, str(path))
+            command = [sys.executable, "-m", "benchmarks.bare", str(path)]
+            said = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        return said["seconds"], said["bytes"] / len(self.columns)
+
+    def search_one(self, probe: Floats) -> None:
+        """The nearest faces of a probe."""
+        self._faiss.search(probe, NEIGHBOURS)
+
+    def search_many(self, probes: Floats) -> None:
+        """The nearest faces of many, in blocks."""
+        for first in range(0, len(probes), BLOCK):
+            self._faiss.search(probes[first : first + BLOCK], NEIGHBOURS)
+
+    def find_people(self, probes: Floats) -> list[list[int]]:
+        """The people whose faces are nearest to each probe, nearest first."""
+        return self._name(self._faiss.search(probes, RANKED)[1])
+
+    def find_people_exactly(self, probes: Floats) -> list[list[int]]:
+        """The same, by comparing every embedding."""
+        return self._name(faiss.knn(probes, self.columns.embeddings, RANKED, faiss.METRIC_INNER_PRODUCT)[1])
+
+    def _name(self, rows: NDArray[np.int64]) -> list[list[int]]:
+        """The first people of rows of faces; a row of -1 is none."""
+        return [list(dict.fromkeys(self.columns.people[near[near >= 0]].tolist()))[:10] for near in rows]
+
+
+def main() -> None:
+    """Read the index at a path; say how long that took and how much memory it holds."""
+    before, start = read_resident_bytes(os.getpid()), time.perf_counter()
+    index = faiss.read_index(sys.argv[1])
+    seconds = time.perf_counter() - start
+    print(json.dumps({"seconds": seconds, "bytes": read_resident_bytes(os.getpid()) - before}))
+    del index  # which must be there until it is weighed
+
+
+if __name__ == "__main__":
+    main()

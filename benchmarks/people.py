@@ -1,0 +1,48 @@
+"""Generated people, the same each time."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from model.faces import Floats
+
+FACES_EACH = 5
+SPREAD = 0.06  # per dimension: two faces of a person are 0.68 alike, as those of real ones are
+PEOPLE_AT_ONCE = 1_000
+
+
+class People:
+    """So many of them, each with a centre around which their faces are."""
+
+    def __init__(self, count: int, dimension: int) -> None:
+        self.random = np.random.default_rng(7)
+        self.dimension = dimension
+        self.centres = self.invent(count)
+
+    def invent(self, count: int) -> Floats:
+        """Somebody who looks like nobody else, and so many more."""
+        return unit(self.random.standard_normal((count, self.dimension), np.float32))
+
+    def photograph(self, people: Floats) -> Floats:
+        """A new face of each."""
+        return unit(people + SPREAD * self.random.standard_normal(people.shape, np.float32))
+
+    def blocks(self) -> Iterator[tuple[int, Floats]]:
+        """The first of some people, and their faces (people, faces, dimension)."""
+        for first in range(0, len(self.centres), PEOPLE_AT_ONCE):
+            some = self.centres[first : first + PEOPLE_AT_ONCE, None]
+            yield first, self.photograph(np.repeat(some, FACES_EACH, axis=1))
+
+    def probes(self, count: int) -> tuple[Floats, list[str | None]]:
+        """Probes and whom they show: every second one nobody."""
+        who = self.random.integers(0, len(self.centres), count)
+        strangers = self.invent(count)
+        mated = np.arange(count) % 2 == 0
+        embeddings = np.where(mated[:, None], self.photograph(self.centres[who]), strangers)
+        return embeddings, [f"p{person}" if mate else None for person, mate in zip(who, mated, strict=True)]
+
+
+def unit(values: Floats) -> Floats:
+    """At length 1."""
+    scaled: Floats = values / np.linalg.norm(values, axis=-1, keepdims=True)
+    return scaled
