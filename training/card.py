@@ -111,11 +111,10 @@ def describe_accuracy(
         rows.append(("the same pairs, float32", "before the conversion", f"{parity['float32_accuracy']:.2%}"))
     if not rows:
         return "Accuracy was not measured."
-    note = (
-        "\n\nThe share of pairs decided right, each fold by the threshold that suits the others best. Pairs"
-        " that were looked at during training flatter the result: expect less elsewhere."
-    )
-    return table(("pairs", "note", "accuracy"), rows) + note
+    note = "The share of pairs decided right, each fold by the threshold that suits the others best."
+    if trained["accuracy"] is not None:
+        note += " Pairs that were looked at during training flatter the result: expect less elsewhere."
+    return f"{table(('pairs', 'note', 'accuracy'), rows)}\n\n{note}"
 
 
 def describe_data(trained: Mapping[str, Any]) -> str:

@@ -185,7 +185,12 @@ def staged(folder: Path) -> Iterator[tuple[Path, Path]]:
             yield fresh, Path(yard) / "cache"
             if folder.exists():
                 folder.rename(old)
-            fresh.rename(folder)
+            try:
+                fresh.rename(folder)
+            except BaseException:  # an interrupt, too: with the yard the old bundle would go
+                if old.exists():
+                    old.rename(folder)
+                raise
     except OSError as error:
         raise BundleRefused(f"{folder} cannot be written: {error.strerror or error}.") from error
 
@@ -225,9 +230,9 @@ def export_variant(kind: str, exported: Bundle, trained: Trained, trial: Trial) 
         draft = save_bundle(replace(exported.contract, name=name), file, fresh)
         measured = try_bundle(draft, trial.pairs, cache)
         loss = full["accuracy"] - measured.accuracy
-        if loss > trial.max_loss + 1e-9:  # the difference of two shares is seldom exact
+        if not loss <= trial.max_loss + 1e-9:  # the difference of two shares is seldom exact
             lost = f"accuracy falls from {full['accuracy']:.4f} to {measured.accuracy:.4f}"
-            raise BundleRefused(f"{kind} is refused: {lost}, by more than {trial.max_loss:g}.")
+            raise BundleRefused(f"{lost}, by more than {trial.max_loss:g}.")
         compared = {"variant": kind, "float32_accuracy": full["accuracy"], "max_loss": trial.max_loss}
         compared["onnxruntime"] = onnxruntime.__version__
         finish_bundle(draft, {**compared, "measured": describe_accuracy(measured)}, trained)

@@ -87,7 +87,7 @@ def export_variants(kinds: list[str], exported: Bundle, trained: Trained, trial:
         try:
             bundles.append(export_variant(kind, exported, trained, trial))
         except BundleRefused as error:
-            refusals.append(error.detail)
+            refusals.append(f"{kind} is refused: {error.detail}")
     if refusals:
         kept = ", ".join(str(bundle.folder) for bundle in (exported, *bundles))
         raise BundleRefused(f"{' '.join(refusals)} Kept: {kept}.")
