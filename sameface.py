@@ -32,7 +32,9 @@ ROOMS = {
     "demo": "model.commands",
     "new-key": "api.commands",
     "prepare": "training.data_commands",
+    "train": "training.commands",
 }
+CHECKPOINT_ROOM = "training.export_commands"
 
 
 class Rooms(TyperGroup):
@@ -44,10 +46,18 @@ class Rooms(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of this name, its room imported now."""
-        if cmd_name not in ROOMS:
-            return None
-        room = typer.main.get_group(import_module(ROOMS[cmd_name]).app)
-        return room.get_command(ctx, cmd_name)
+        return find_command(ROOMS[cmd_name], ctx, cmd_name) if cmd_name in ROOMS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command and what is left for it; of the two exports, a checkpoint's is meant by its name."""
+        if args[0] == "export" and any(arg.endswith(".pt") for arg in args):
+            return "export", find_command(CHECKPOINT_ROOM, ctx, "export"), args[1:]
+        return super().resolve_command(ctx, args)
+
+
+def find_command(room: str, ctx: Any, name: str) -> Any:
+    """A command in a room, which is imported now."""
+    return typer.main.get_group(import_module(room).app).get_command(ctx, name)
 
 
 app = typer.Typer(
@@ -70,6 +80,10 @@ def main() -> None:
         app()
     except SamefaceError as error:
         fail(error.code, error.detail)
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "tensorboard", "matplotlib"):
+            raise
+        fail("not_installed", f"Training needs {error.name}: pip install 'sameface[train]'.")
     except Exception as error:
         log.debug("unexpected", exc_info=True)
         fail("internal", f"{type(error).__name__}: {error}")

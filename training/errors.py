@@ -19,3 +19,9 @@ class CheckpointRefused(SamefaceError):
     """A checkpoint cannot be written, or is not of this run."""
 
     code = "checkpoint_refused"
+
+
+class TrainingDiverged(SamefaceError):
+    """The loss is no number any more, or has grown out of hand."""
+
+    code = "training_diverged"

@@ -2,7 +2,7 @@
 
 import dataclasses
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import UnionType
@@ -20,6 +20,7 @@ class DataPart:
 
     path: str  # a folder of identity folders, a tar shard or a folder of them, or the .rec of a RecordIO set
     min_images: int = 2  # an identity with fewer is left out
+    memory: int = 2_000_000_000  # bytes of decoded crops that are kept, so that they are decoded only once
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +46,8 @@ class LossPart:
     head_weight: float = 1.0
     pair_weight: float = 1.0
     center_weight: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class TeacherPart:
-    """Whose embeddings are imitated."""
-
-    bundle: str  # the name of a pulled bundle, or a folder
-    weight: float = 8.0
+    center_rate: float = 0.5  # at which centers follow their images
+    teacher_weight: float = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +69,7 @@ class SchedulePart:
 
     images: int = 300_000
     batch: int = 128  # over all processes
+    save: int = 20_000  # images between checkpoints
     warm_up: float = 0.05  # share of the steps in which the rate rises
     kind: str = "cosine"  # or step
     drops: tuple[float, ...] = (0.5, 0.75, 0.9)  # shares of the steps at which a step schedule divides by ten
@@ -83,9 +79,9 @@ class SchedulePart:
 class EvaluationPart:
     """Pairs that say how good the network is while it learns."""
 
-    pairs: str  # in the format of LFW, over crops or photos
-    images: str  # their folder
-    every: int = 50_000  # images
+    pairs: str  # a list as LFW has it
+    images: str  # the folder of their crops, as `sameface prepare` makes it
+    every: int = 50_000  # images between two looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +93,7 @@ class Recipe:
     backbone: BackbonePart = BackbonePart()
     loss: LossPart = LossPart(head="cosface")
     augmentation: Augmentation = field(default_factory=Augmentation)
-    teacher: TeacherPart | None = None
+    teacher: str | None = None  # a published model's name or a bundle's folder, whose embeddings are imitated
     optimiser: OptimiserPart = OptimiserPart()
     schedule: SchedulePart = SchedulePart()
     evaluation: EvaluationPart | None = None
@@ -114,26 +110,79 @@ class Recipe:
         ):
             if value not in known:
                 raise RecipeRefused(f"{what} is one of {', '.join(known)}, not {value!r}")
+        for what, number, least in (
+            ("schedule.images", self.schedule.images, 1),
+            ("schedule.batch", self.schedule.batch, 2),
+            ("schedule.save", self.schedule.save, 1),
+            ("optimiser.accumulate", self.optimiser.accumulate, 1),
+            ("loss.people", self.loss.people, 2),
+        ):
+            if number < least:
+                raise RecipeRefused(f"{what} is at least {least}, not {number}")
+
+    @property
+    def images_per_step(self) -> int:
+        """Images that one step of the optimiser sees."""
+        return self.schedule.batch * self.optimiser.accumulate
 
     @property
     def steps(self) -> int:
         """Steps of the optimiser."""
-        return max(1, self.schedule.images // (self.schedule.batch * self.optimiser.accumulate))
+        return max(1, self.schedule.images // self.images_per_step)
+
+    def architecture(self) -> dict[str, Any]:
+        """What must be the same for a checkpoint to fit."""
+        return {
+            "backbone": self.backbone.name,
+            "dimension": self.backbone.dimension,
+            "options": self.backbone.options,
+            "head": self.loss.head,
+        }
 
     def describe(self) -> dict[str, Any]:
         """As it was written, defaults included."""
         return dataclasses.asdict(self)
 
 
-def read_recipe(path: Path) -> Recipe:
-    """The recipe in a TOML file; relative paths in it start at its folder."""
+def read_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:
+    """The recipe in a TOML file, on top of the one that it names as its `base`.
+
+    A change is a line of TOML like `schedule.batch = 64`. Relative paths in a recipe start where the
+    command is run; the base is looked for beside the file that names it.
+    """
+    written = read_tables(path)
+    for change in changes:
+        written = merge(written, parse(change, f"the change {change!r}"))
+    return build_section(Recipe, {"name": path.stem, **written}, "")
+
+
+def read_tables(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """What a file says, and beneath it what its base says."""
+    if path in seen:
+        raise RecipeRefused(f"{path} is its own base.")
     try:
-        written = tomllib.loads(path.read_text("utf-8"))
+        written = parse(path.read_text("utf-8"), str(path))
     except OSError as error:
         raise RecipeRefused(f"{path} cannot be read: {error.strerror}.") from error
+    base = written.pop("base", None)
+    return merge(read_tables(path.parent / str(base), (*seen, path)), written) if base else written
+
+
+def parse(text: str, where: str) -> dict[str, Any]:
+    """The tables of a TOML text."""
+    try:
+        return tomllib.loads(text)
     except ValueError as error:
-        raise RecipeRefused(f"{path} is not TOML: {error}.") from error
-    return build_section(Recipe, {"name": path.stem, **written}, "")
+        raise RecipeRefused(f"{where} is not TOML: {error}.") from error
+
+
+def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Both tables; what is said above counts. Options are taken whole: they belong to one name."""
+    merged = {**below, **above}
+    for key in below.keys() & above.keys():
+        if isinstance(below[key], dict) and isinstance(above[key], dict) and not key.endswith("options"):
+            merged[key] = merge(below[key], above[key])
+    return merged
 
 
 def build_section(kind: type[Section], written: Any, place: str) -> Section:

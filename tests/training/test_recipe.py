@@ -29,24 +29,23 @@ def test_a_recipe_needs_little_more_than_its_data(tmp_path: Path) -> None:
 def test_every_section_can_be_written(tmp_path: Path) -> None:
     recipe = read(
         tmp_path,
-        SMALL
+        'teacher = "sface"\n'
+        + SMALL
         + """
 [loss]
 head = "arcface"
 head_options = {margin = 0.4, scale = 32}
+teacher_weight = 4
 [augmentation]
 flip = 0
-[teacher]
-bundle = "sface"
-weight = 4
 [schedule]
 kind = "step"
 drops = [0.5, 0.8]
 """,
     )
     assert recipe.loss.head_options == {"margin": 0.4, "scale": 32}
-    assert (recipe.augmentation.flip, recipe.teacher.weight, recipe.schedule.drops) == (0.0, 4.0, (0.5, 0.8))
-    assert recipe.describe()["teacher"] == {"bundle": "sface", "weight": 4.0}
+    assert (recipe.augmentation.flip, recipe.schedule.drops) == (0.0, (0.5, 0.8))
+    assert (recipe.teacher, recipe.describe()["loss"]["teacher_weight"]) == ("sface", 4.0)
 
 
 @pytest.mark.parametrize(

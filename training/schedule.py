@@ -1,0 +1,16 @@
+"""How large a step is at every moment of a run."""
+
+import math
+
+from training.recipe import Recipe
+
+
+def rate_at(step: int, recipe: Recipe) -> float:
+    """The learning rate of a step: a rise in a line, then half a cosine to 0 or drops to a tenth."""
+    schedule, peak = recipe.schedule, recipe.optimiser.rate
+    rising = round(schedule.warm_up * recipe.steps)
+    if step < rising:
+        return peak * (step + 1) / rising
+    if schedule.kind == "step":
+        return peak * 0.1 ** sum(step >= drop * recipe.steps for drop in schedule.drops)
+    return peak * (1 + math.cos(math.pi * (step - rising) / max(1, recipe.steps - rising))) / 2
