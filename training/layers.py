@@ -6,14 +6,19 @@ from torch import Tensor, nn
 
 from training.errors import RecipeRefused
 
+LEAST_WIDTH = 8  # with fewer, oneDNN's gradient of a strided 1x1 convolution damages memory (torch 2.13)
+
 
 def plan_stages(
     widths: Sequence[int], depths: Sequence[int], inputs: int | None = None
 ) -> list[tuple[int, int, int]]:
     """Input channels, output channels and number of blocks, stage by stage; a stem has the first width."""
     whole = all(isinstance(number, int) and number > 0 for number in (*widths, *depths))
-    if not whole or not widths or len(widths) != len(depths):
-        raise RecipeRefused(f"every stage needs a width and a depth of at least 1, not {widths} and {depths}")
+    if not whole or not widths or len(widths) != len(depths) or min(widths) < LEAST_WIDTH:
+        raise RecipeRefused(
+            f"every stage needs a width of at least {LEAST_WIDTH} and a depth of at least 1, "
+            f"not {widths} and {depths}"
+        )
     return list(zip((inputs or widths[0], *widths[:-1]), widths, depths, strict=True))
 
 

@@ -21,7 +21,7 @@ AHEAD = 4  # batches that are read before they are asked for
 class Batch:
     """Crops as they were read, whose they are, and which they are."""
 
-    crops: Tensor  # uint8 (batch, 3, 112, 112)
+    crops: Tensor  # uint8 (batch, 3, 112, 112), channels last in memory, as they were decoded
     labels: Tensor  # (batch,)
     indexes: NDArray[np.int64]  # (batch,)
 
@@ -83,10 +83,8 @@ class Loader:
     def read(self, indexes: NDArray[np.int64]) -> Batch:
         """One batch."""
         read = [self.faces.read(int(index)) for index in indexes]
-        crops = np.stack([crop for crop, _ in read]).transpose(0, 3, 1, 2)
-        return Batch(
-            torch.from_numpy(np.ascontiguousarray(crops)), torch.tensor([label for _, label in read]), indexes
-        )
+        crops = torch.from_numpy(np.stack([crop for crop, _ in read])).permute(0, 3, 1, 2)
+        return Batch(crops, torch.tensor([label for _, label in read]), indexes)
 
     def close(self) -> None:
         """Stop reading."""

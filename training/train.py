@@ -194,6 +194,6 @@ class Run:
                 "best_accuracy": self.best_accuracy,
                 "first_losses": self._first_losses,
                 "last_losses": list(self._last_losses),
-                "torch": torch.__version__,
+                "torch": str(torch.__version__),
             }
             save_checkpoint(self.folder / name, state)

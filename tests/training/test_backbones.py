@@ -12,7 +12,7 @@ from torch import nn
 from training.backbones import BACKBONES, build_backbone
 from training.errors import RecipeRefused
 
-THIN = {"widths": (4, 6, 8, 10)}
+THIN = {"widths": (8, 10, 12, 14)}
 FAMILIES = ("residual", "mobilefacenet", "sphereface20", "iresnet18")
 every_family = pytest.mark.parametrize("name", FAMILIES)
 
@@ -120,7 +120,7 @@ def test_he_initialisation_keeps_the_scale() -> None:
 
 
 def test_a_residual_net_takes_any_number_of_stages() -> None:
-    assert build_backbone("residual", 8, widths=(4, 8), depths=(1, 3))(crops_of()).shape == (3, 8)
+    assert build_backbone("residual", 8, widths=(8, 10), depths=(1, 3))(crops_of()).shape == (3, 8)
 
 
 def test_an_unknown_backbone_is_refused_with_the_known_ones() -> None:
@@ -141,6 +141,7 @@ def test_an_unknown_option_is_refused_with_the_known_ones() -> None:
         ("residual", {"widths": (8, 8)}),
         ("residual", {"widths": (), "depths": ()}),
         ("residual", {"widths": "abcd"}),
+        ("residual", {"widths": (4, 8, 16, 32)}),
         ("residual", {"depths": (1, 1, 1, 0)}),
         ("residual", {"depths": 4}),
         ("residual", {"dimension": 0}),
