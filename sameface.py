@@ -32,6 +32,7 @@ ROOMS = {
     "demo": "model.commands",
     "new-key": "api.commands",
     "prepare": "training.data_commands",
+    "synthesize": "training.data_commands",
     "train": "training.commands",
 }
 CHECKPOINT_ROOM = "training.export_commands"

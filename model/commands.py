@@ -14,9 +14,9 @@ from rich.table import Table
 
 from model.bundle import MANIFEST, Bundle, load_bundle, read_contract, read_json, save_bundle
 from model.draw import draw_faces
-from model.errors import BundleRefused, UnreadableImage, UnsupportedImage
+from model.errors import BundleRefused, UnsupportedImage
 from model.folders import DEFAULT_DATA, DataFolder
-from model.image import decode_image
+from model.image import decode_image, read_photo
 from model.pipeline import Pipeline, PipelineOptions, open_pipeline
 from model.published import MODELS
 from model.pull import pull_model, pull_portraits
@@ -38,14 +38,6 @@ Device = Annotated[
     Literal["auto", "cpu", "gpu"], typer.Option("--device", envvar="SAMEFACE_DEVICE", help="What to run on.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
-def read_photo(path: Path) -> bytes:
-    """The bytes of a photo."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UnreadableImage(f"{path} cannot be read: {error.strerror}.") from error
 
 
 def save_picture(picture: Image.Image, path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import re
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,12 +11,13 @@ from rich.progress import track
 from rich.table import Column, Table
 
 from model import identify as identification
-from model.commands import AsJson, Data, Detector, Device, Recognizer, pipeline_for, read_photo
+from model.commands import AsJson, Data, Detector, Device, Recognizer, pipeline_for
 from model.enrolment import Application, Registrar
 from model.errors import CannotServe, CollectionNotFound, InvalidId, SamefaceError
 from model.folders import DEFAULT_DATA, DataFolder
 from model.gallery import Gallery, open_gallery
 from model.identify import Question
+from model.image import PHOTO_NAMES, read_photo
 from model.pipeline import Pipeline
 from model.records import ID, Collection
 from model.store import Store
@@ -25,7 +25,6 @@ from model.terminal import console, print_json
 
 app = typer.Typer()
 
-PHOTO_NAMES = re.compile(r".*\.(jpe?g|png|webp|bmp)", re.IGNORECASE)
 PHOTOS_AT_ONCE = 16
 PEOPLE_AT_ONCE = 1000
 

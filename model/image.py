@@ -1,7 +1,9 @@
 """Bytes to an upright RGB image, refusing what is not one before any pixel is decoded."""
 
 import io
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -10,6 +12,7 @@ from model.errors import ImageTooLarge, UnreadableImage, UnsupportedImage
 from model.faces import Pixels
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
+PHOTO_NAMES = re.compile(r".*\.(jpe?g|png|webp|bmp)", re.IGNORECASE)  # of files that are taken for photos
 WHITE = (255, 255, 255)
 
 
@@ -19,6 +22,14 @@ class ImageLimits:
 
     max_bytes: int = 10_000_000
     max_pixels: int = 50_000_000
+
+
+def read_photo(path: Path) -> bytes:
+    """The bytes of a photo."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UnreadableImage(f"{path} cannot be read: {error.strerror}.") from error
 
 
 def decode_image(photo: bytes, limits: ImageLimits) -> Image.Image:

@@ -4,6 +4,7 @@ import dataclasses
 import json
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -49,7 +50,7 @@ def to_plain(value: Any) -> Any:
         return {key: to_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [to_plain(item) for item in value]
-    return value
+    return str(value) if isinstance(value, Path) else value
 
 
 def describe_decision(decision: Decision) -> str:

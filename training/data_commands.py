@@ -1,4 +1,4 @@
-"""The commands that make data to train on; they need no torch."""
+"""The commands that make crops to train on; they need no torch."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,6 +13,7 @@ from model.image import ImageLimits
 from model.pipeline import PipelineOptions
 from model.terminal import console, print_json, report_counts
 from training.prepare import Summary, open_cutter, prepare_faces
+from training.synthetic import write_identities
 
 app = typer.Typer()
 
@@ -58,3 +59,16 @@ def show_summary(summary: Summary, out: Path) -> None:
         table.add_row(reason, str(count))
     console.print(table)
     console.print(f"Each of them is in {escape(summary.report)}", soft_wrap=True)
+
+
+@app.command()
+def synthesize(
+    out: Annotated[Path, typer.Argument(help="Where to write the crops, in one folder per identity.")],
+    people: Annotated[int, typer.Option(min=2, help="How many identities.")] = 200,
+    images: Annotated[int, typer.Option(min=2, help="How many crops of each.")] = 20,
+    seed: Annotated[int, typer.Option(help="Another one draws other people.")] = 0,
+) -> None:
+    """Draw people who do not exist, to try training without anybody's photos."""
+    with report_counts() as progress:
+        write_identities(out.expanduser(), people, images, seed, progress)
+    console.print(f"{people} drawn identities of {images} crops are in {escape(str(out))}", soft_wrap=True)

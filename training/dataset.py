@@ -4,7 +4,6 @@ import hashlib
 import io
 import logging
 import os
-import re
 import tarfile
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,13 +14,12 @@ import numpy as np
 from PIL import Image
 
 from model.faces import Keys, Pixels
+from model.image import PHOTO_NAMES
 from training.crop import CROP_SIDE
 from training.errors import DatasetRefused
 from training.recordio import RecordFile
 
 log = logging.getLogger("sameface.training")
-
-IMAGE_NAMES = re.compile(r".*\.(jpe?g|png|webp|bmp)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +124,14 @@ def list_folder(path: Path) -> list[Source]:
         for folder in sorted(path.iterdir())
         if folder.is_dir()
         for image in sorted(folder.iterdir())
-        if IMAGE_NAMES.fullmatch(image.name)
+        if PHOTO_NAMES.fullmatch(image.name)
     ]
 
 
 def list_shard(path: Path) -> list[Source]:
     """Images of a tar, each in the folder of its identity; read where they lie, without unpacking."""
     with tarfile.open(path) as shard:
-        members = [member for member in shard if member.isfile() and IMAGE_NAMES.fullmatch(member.name)]
+        members = [member for member in shard if member.isfile() and PHOTO_NAMES.fullmatch(member.name)]
     file = os.open(path, os.O_RDONLY)
 
     def reader(size: int, offset: int) -> Callable[[], bytes]:

@@ -1,12 +1,11 @@
 """Raw photos to aligned crops, on the way that photos take in the server: decode, detect, choose, align."""
 
-import csv
 import io
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -15,25 +14,23 @@ from PIL import Image
 from model.align import align_face
 from model.bundle import load_bundle
 from model.choose import FACE_POLICIES
-from model.commands import read_photo
 from model.detect import Detector
 from model.errors import FaceTooSmall, NoFaceFound, SamefaceError
 from model.faces import Pixels
 from model.files import write_atomically
-from model.image import decode_image
+from model.image import PHOTO_NAMES, decode_image, read_photo
 from model.locks import hold
 from model.pipeline import PipelineOptions
 from model.progress import Progress, ignore_progress
 from model.published import ARCFACE_TEMPLATE
 from model.session import open_runtime, select_device
 from training.crop import CROP_SIDE
-from training.dataset import IMAGE_NAMES
+from training.dropped import REPORT, Dropped, read_report, read_version, refusing_unwritable, write_report
 from training.errors import DatasetRefused
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-REPORT = "dropped.csv"
 LOCK = ".preparing"
 PATIENCE = 8  # photos per thread that may be under way: one slow photo must not leave the others idle
 
@@ -45,16 +42,6 @@ class Photo:
     name: str  # identity/file, as the report has it
     path: Path
     crop: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """A row of the report: a photo that has no crop, and why."""
-
-    photo: str
-    reason: str
-    detail: str
-    version: str  # of the photo's file: a changed one is looked at again
 
 
 Fate = Dropped | Literal["made", "already there"]
@@ -191,14 +178,14 @@ def count_photos(raw: Path) -> dict[Path, int]:
     identities = {folder: count for folder, count in counts.items() if count}
     if identities:
         return identities
-    if any(IMAGE_NAMES.fullmatch(entry.name) for entry in entries):
+    if any(PHOTO_NAMES.fullmatch(entry.name) for entry in entries):
         raise DatasetRefused(f"{raw} has photos in it, but no folders of them: put each person's into one.")
     raise DatasetRefused(f"{raw} has no folders of photos in it.")
 
 
 def list_images(folder: Path) -> list[str]:
     """The names of the images in a folder."""
-    return [path.name for path in list_folder(folder) if IMAGE_NAMES.fullmatch(path.name)]
+    return [path.name for path in list_folder(folder) if PHOTO_NAMES.fullmatch(path.name)]
 
 
 def list_folder(folder: Path) -> list[Path]:
@@ -232,41 +219,3 @@ def alone_in(out: Path) -> Iterator[None]:
         for part in out.glob("*/*.jpg.*.part"):
             part.unlink()
         yield
-
-
-@contextmanager
-def refusing_unwritable(path: Path) -> Iterator[None]:
-    """Say in a sentence that something cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        raise DatasetRefused(f"{path} cannot be written: {error.strerror or error}.") from error
-
-
-def read_report(report: Path, raw: Path) -> dict[str, Dropped]:
-    """The photos that were dropped before, by name, but for those that have changed or gone since."""
-    if not report.exists():
-        return {}
-    # Names of files need not be UTF-8; what is not comes through as it is.
-    with report.open(newline="", encoding="utf-8", errors="surrogateescape") as file:
-        rows = [Dropped(*row) for row in csv.reader(file) if len(row) == len(fields(Dropped))]
-    return {row.photo: row for row in rows if row.version == read_version(raw / row.photo)}
-
-
-def write_report(report: Path, rows: Iterable[Dropped]) -> None:
-    """All of the report, in the order of the photos."""
-    content = io.StringIO(newline="")
-    writer = csv.writer(content)
-    writer.writerow(column.name for column in fields(Dropped))
-    writer.writerows(astuple(row) for row in sorted(rows, key=lambda row: row.photo))
-    with refusing_unwritable(report):
-        write_atomically(report, content.getvalue().encode("utf-8", "surrogateescape"))
-
-
-def read_version(path: Path) -> str | None:
-    """What changes when a file does: its size and its time; None if there is no such file."""
-    try:
-        facts = path.stat()
-    except (OSError, ValueError):  # a name in a damaged report may be none at all
-        return None
-    return f"{facts.st_size}-{facts.st_mtime_ns}"

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.random import Generator
 from PIL import Image
 
+from model.progress import Progress, ignore_progress
 from training.canvas import Colour
 from training.portrait import BEARDS, GLASSES_STYLES, HAIR_STYLES, Look, Person, draw_portrait
 
@@ -23,8 +24,10 @@ HAIRS = (
 )
 
 
-def write_identities(folder: Path, people: int, images: int, seed: int = 0) -> None:
-    """Draw so many images of each of so many people: `0000/00.png`, aligned crops of 112x112.
+def write_identities(
+    folder: Path, people: int, images: int, seed: int = 0, progress: Progress = ignore_progress
+) -> None:
+    """Draw so many images of each of so many people: `0000/0000_0000.png`, aligned crops of 112x112.
 
     An image depends on the seed, its person's number and its own alone, so that a larger set contains
     the smaller ones. Whatever could give a person away beside the face, background, clothes and light,
@@ -37,7 +40,8 @@ def write_identities(folder: Path, people: int, images: int, seed: int = 0) -> N
         for image in range(images):
             look = invent_look(np.random.default_rng((seed, number, image + 1)))  # 0 is the person's own
             crop = Image.fromarray(draw_portrait(person, look))
-            crop.save(home / f"{image:02}.png", compress_level=1)
+            crop.save(home / f"{number:04}_{image:04}.png", compress_level=1)
+        progress("drawing", number + 1, people)
 
 
 def invent_person(random: Generator) -> Person:

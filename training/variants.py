@@ -16,9 +16,10 @@ from model.bundle import Bundle
 from model.embed import Embedder
 from model.errors import BundleRefused, PairsRefused
 from model.faces import Pixels
+from model.image import PHOTO_NAMES
 from model.scores import Pair, PairAccuracy, measure_accuracy, read_pairs
 from model.session import open_runtime
-from training.dataset import IMAGE_NAMES, decode_crop
+from training.dataset import decode_crop
 
 CALIBRATION_CROPS = 200  # the ranges of activations settle long before
 
@@ -44,7 +45,7 @@ def plan_trial(pairs_file: Path, images: Path, calibration: Path | None, max_los
 
 def list_crops(folder: Path) -> list[Path]:
     """The images in a folder and its subfolders."""
-    crops = sorted(path for path in folder.rglob("*") if IMAGE_NAMES.fullmatch(path.name))
+    crops = sorted(path for path in folder.rglob("*") if PHOTO_NAMES.fullmatch(path.name))
     if not crops:
         raise BundleRefused(f"{folder} has no crops to calibrate with.")
     return crops

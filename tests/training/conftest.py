@@ -4,17 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from training.synthetic import write_identities
+
 PEOPLE, IMAGES = 12, 4
 
 
 @pytest.fixture(scope="session")
 def drawn_faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`0000/0000_0000.png` and so on, named as LFW names its pictures."""
-    pytest.importorskip("torch")
-    from training.synthetic import write_identities
-
     folder = tmp_path_factory.mktemp("faces")
     write_identities(folder, PEOPLE, IMAGES)
-    for image in folder.glob("*/*.png"):
-        image.rename(image.with_name(f"{image.parent.name}_{int(image.stem):04}.png"))
     return folder

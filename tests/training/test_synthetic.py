@@ -39,7 +39,7 @@ def test_every_person_has_a_folder_of_crops(tmp_path: Path) -> None:
     write_identities(tmp_path / "new" / "set", people=2, images=3, seed=1)
     found = read_all(tmp_path / "new" / "set")
     assert list(found) == [
-        f"{person}/{image}.png" for person in ("0000", "0001") for image in ("00", "01", "02")
+        f"{person}/{person}_{image}.png" for person in ("0000", "0001") for image in ("0000", "0001", "0002")
     ]
     with Image.open(tmp_path / "new" / "set" / "0001" / "02.png") as crop:
         assert (crop.size, crop.mode) == ((112, 112), "RGB")

@@ -133,7 +133,7 @@ def test_a_crop_that_is_missing_or_damaged_makes_its_pairs_wrong(
 ) -> None:
     write_identities(tmp_path / "drawn", 1, 2)
     (tmp_path / "crops" / "0000").mkdir(parents=True)
-    (tmp_path / "drawn" / "0000" / "00.png").rename(tmp_path / "crops" / "0000" / "0000_0001.png")
+    (tmp_path / "drawn" / "0000" / "0000_0000.png").rename(tmp_path / "crops" / "0000" / "0000_0001.png")
     (tmp_path / "crops" / "0000" / "0000_0002.png").write_bytes(b"no picture")
     bundle = export_variants(checkpoint, tmp_path / "out", pairs, tmp_path / "crops")
     assert bundle.contract.parity is not None

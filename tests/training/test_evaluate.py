@@ -1,0 +1,59 @@
+"""Pairs looked at during training are counted as they are after it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+
+from model.scores import measure_accuracy
+from tests.training.conftest import PEOPLE
+from tests.training.runs import write_pairs
+from training.backbones import build_backbone
+from training.crop import to_input
+from training.dataset import decode_crop
+from training.errors import DatasetRefused
+from training.evaluate import PairTest
+
+CPU = torch.device("cpu")
+
+
+def thin_backbone() -> torch.nn.Module:
+    torch.manual_seed(0)
+    return build_backbone("residual", 16, widths=(8, 8), depths=(1, 1))
+
+
+def test_the_accuracy_is_that_of_the_similarities_one_by_one(tmp_path: Path, drawn_faces: Path) -> None:
+    test, backbone = PairTest(write_pairs(tmp_path, PEOPLE), drawn_faces), thin_backbone().eval()
+
+    def embed(path: Path) -> np.ndarray:
+        crop = torch.from_numpy(decode_crop(path.read_bytes()).copy()).permute(2, 0, 1)
+        with torch.inference_mode():
+            embedding = backbone(to_input(crop[None]))[0].numpy()
+        return embedding / np.linalg.norm(embedding)
+
+    similarities = [embed(pair.probe) @ embed(pair.reference) for pair in test.pairs]
+    measured = test.measure(backbone, CPU)
+    assert measured.wrong == measure_accuracy(similarities, test.pairs).wrong
+    assert measured.threshold == pytest.approx(measure_accuracy(similarities, test.pairs).threshold, abs=1e-4)
+
+
+def test_a_look_leaves_the_network_as_it_was(tmp_path: Path, drawn_faces: Path) -> None:
+    test, backbone = PairTest(write_pairs(tmp_path, PEOPLE), drawn_faces), thin_backbone().train()
+    before = {name: value.clone() for name, value in backbone.state_dict().items()}
+    test.measure(backbone, CPU)
+    assert backbone.training
+    assert all(torch.equal(value, before[name]) for name, value in backbone.state_dict().items())
+
+
+def test_a_pair_without_its_crop_is_wrong(tmp_path: Path, drawn_faces: Path) -> None:
+    pairs = write_pairs(tmp_path, PEOPLE + 1)  # the last one has no crops: three pairs of 26 are lost
+    assert PairTest(pairs, drawn_faces).measure(thin_backbone(), CPU).missing == 3
+
+
+def test_a_folder_without_any_of_the_crops_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DatasetRefused, match="sameface prepare"):
+        PairTest(write_pairs(tmp_path, PEOPLE), tmp_path)
