@@ -23,12 +23,8 @@ PEOPLE, IMAGES = 8, 4
 @pytest.fixture(scope="module")
 def crops(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Drawn people under the names that a list of pairs gives them."""
-    drawn, folder = tmp_path_factory.mktemp("drawn"), tmp_path_factory.mktemp("crops")
-    write_identities(drawn, PEOPLE, IMAGES)
-    for image in drawn.glob("*/*.png"):
-        person = image.parent.name
-        (folder / person).mkdir(exist_ok=True)
-        image.rename(folder / person / f"{person}_{int(image.stem) + 1:04d}.png")
+    folder = tmp_path_factory.mktemp("crops")
+    write_identities(folder, PEOPLE, IMAGES)
     return folder
 
 
@@ -37,8 +33,8 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two folds with a genuine and an impostor pair of each of their people."""
     lines = [f"2\t{PEOPLE // 2}"]
     for people in (range(PEOPLE // 2), range(PEOPLE // 2, PEOPLE)):
-        lines += [f"{person:04d}\t1\t2" for person in people]
-        lines += [f"{person:04d}\t3\t{(person + 1) % PEOPLE:04d}\t4" for person in people]
+        lines += [f"{person:04d}\t0\t1" for person in people]
+        lines += [f"{person:04d}\t2\t{(person + 1) % PEOPLE:04d}\t3" for person in people]
     file = tmp_path_factory.mktemp("pairs") / "pairs.txt"
     file.write_text("\n".join(lines))
     return file
@@ -131,10 +127,8 @@ def test_the_contract_has_the_accuracy_of_the_file_beside_it(
 def test_a_crop_that_is_missing_or_damaged_makes_its_pairs_wrong(
     tmp_path: Path, checkpoint: Path, pairs: Path
 ) -> None:
-    write_identities(tmp_path / "drawn", 1, 2)
-    (tmp_path / "crops" / "0000").mkdir(parents=True)
-    (tmp_path / "drawn" / "0000" / "0000_0000.png").rename(tmp_path / "crops" / "0000" / "0000_0001.png")
-    (tmp_path / "crops" / "0000" / "0000_0002.png").write_bytes(b"no picture")
+    write_identities(tmp_path / "crops", 1, 1)
+    (tmp_path / "crops" / "0000" / "0000_0001.png").write_bytes(b"no picture")
     bundle = export_variants(checkpoint, tmp_path / "out", pairs, tmp_path / "crops")
     assert bundle.contract.parity is not None
     measured = bundle.contract.parity["measured"]
