@@ -5,7 +5,7 @@ EXTRA  := $(strip $(EXTRA))
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: serve test torture check lint format openapi clean
+.PHONY: serve test train-demo torture check lint format openapi clean
 
 serve: .venv/serving-$(EXTRA)
 	$(BIN)/sameface pull
@@ -14,6 +14,16 @@ serve: .venv/serving-$(EXTRA)
 
 test: .venv/developing-$(EXTRA)
 	$(BIN)/pytest
+
+train-demo: .venv/training-$(EXTRA)
+	rm -rf runs/demo
+	$(BIN)/sameface pull
+	$(BIN)/sameface synthesize runs/demo/people --people 100
+	$(BIN)/sameface synthesize runs/demo/strangers --people 50 --images 6 --seed 1
+	$(BIN)/sameface train training/recipes/demo.toml --out runs/demo/run
+	$(BIN)/sameface export runs/demo/run/last.pt --out runs/demo/bundle \
+	    --pairs runs/demo/strangers/pairs.txt --images runs/demo/strangers
+	$(BIN)/sameface serve --recognizer runs/demo/bundle
 
 torture: .venv/developing-$(EXTRA)
 	SAMEFACE_KILLS=200 SAMEFACE_SECONDS=60 $(BIN)/pytest tests/test_torture.py tests/test_workers.py
@@ -39,14 +49,21 @@ $(BIN)/python:
 # ONNX Runtime and FAISS for CPU and for GPU are packages with the same files: only one may be there.
 .venv/serving-$(EXTRA): pyproject.toml | $(BIN)/python
 	@echo "Installing sameface into .venv (a minute, once)"
-	@rm -f .venv/serving-* .venv/developing-*
+	@rm -f .venv/serving-* .venv/training-* .venv/developing-*
 	@$(PIP) uninstall --yes onnxruntime onnxruntime-gpu faiss-cpu faiss-gpu-cu12
 	@$(PIP) install --editable '.[$(EXTRA)]'
 	@touch $@
 
-.venv/developing-$(EXTRA): .venv/serving-$(EXTRA)
+# torch is asked for by name and version first: asked for in another way, pip may take a far larger build.
+.venv/training-$(EXTRA): .venv/serving-$(EXTRA)
+	@echo "Installing torch into .venv (minutes, once)"
+	@$(PIP) install torch==2.13.0
+	@$(PIP) install --editable '.[$(EXTRA),train]'
+	@touch $@
+
+.venv/developing-$(EXTRA): .venv/training-$(EXTRA)
 	@echo "Installing the tools for tests into .venv (once)"
-	@$(PIP) install --editable '.[$(EXTRA),dev]'
+	@$(PIP) install --editable '.[$(EXTRA),train,dev]'
 	@touch $@
 
 clean:

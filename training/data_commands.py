@@ -13,7 +13,7 @@ from model.image import ImageLimits
 from model.pipeline import PipelineOptions
 from model.terminal import console, print_json, report_counts
 from training.prepare import Summary, open_cutter, prepare_faces
-from training.synthetic import write_identities
+from training.synthetic import write_identities, write_pairs
 
 app = typer.Typer()
 
@@ -64,11 +64,12 @@ def show_summary(summary: Summary, out: Path) -> None:
 @app.command()
 def synthesize(
     out: Annotated[Path, typer.Argument(help="Where to write the crops, in one folder per identity.")],
-    people: Annotated[int, typer.Option(min=2, help="How many identities.")] = 200,
+    people: Annotated[int, typer.Option(min=5, help="How many identities.")] = 200,
     images: Annotated[int, typer.Option(min=2, help="How many crops of each.")] = 20,
     seed: Annotated[int, typer.Option(help="Another one draws other people.")] = 0,
 ) -> None:
-    """Draw people who do not exist, to try training without anybody's photos."""
+    """Draw people who do not exist, to try training without anybody's photos, and list pairs of them."""
     with report_counts() as progress:
         write_identities(out.expanduser(), people, images, seed, progress)
+    write_pairs(out.expanduser() / "pairs.txt", people, images)
     console.print(f"{people} drawn identities of {images} crops are in {escape(str(out))}", soft_wrap=True)

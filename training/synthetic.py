@@ -44,6 +44,22 @@ def write_identities(
         progress("drawing", number + 1, people)
 
 
+def write_pairs(file: Path, people: int, images: int, folds: int = 5) -> None:
+    """List pairs over such a set as LFW does: everybody's first two images, and their last with the next's.
+
+    People are dealt out to the folds; a rest that would make one larger is left out.
+    """
+    size = people // folds
+    lines = [f"{folds}\t{size}"]
+    for fold in range(folds):
+        numbers = range(fold * size, (fold + 1) * size)
+        lines += [f"{number:04}\t0\t1" for number in numbers]
+        lines += [
+            f"{number:04}\t{images - 1}\t{(number + 1) % people:04}\t{images - 1}" for number in numbers
+        ]
+    file.write_text("\n".join(lines) + "\n", "utf-8")
+
+
 def invent_person(random: Generator) -> Person:
     """Somebody who does not exist."""
     skin = blend(SKINS, random)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from training.synthetic import write_identities
+from training.synthetic import write_identities, write_pairs
 
 PEOPLE, IMAGES = 12, 4
 
@@ -15,3 +15,11 @@ def drawn_faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("faces")
     write_identities(folder, PEOPLE, IMAGES)
     return folder
+
+
+@pytest.fixture(scope="session")
+def drawn_pairs(drawn_faces: Path) -> Path:
+    """A list of pairs of them, in two folds."""
+    file = drawn_faces / "pairs.txt"
+    write_pairs(file, PEOPLE, IMAGES, folds=2)
+    return file

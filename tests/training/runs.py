@@ -34,16 +34,6 @@ def thin_recipe(folder: Path, faces: Path, *changes: str) -> Recipe:
     return read_recipe(file, changes)
 
 
-def write_pairs(folder: Path, people: int) -> Path:
-    """A list of pairs over crops that are named as LFW names them: in one fold everybody with the next."""
-    lines = [f"1\t{people}"]
-    lines += [f"{number:04}\t0\t1" for number in range(people)]
-    lines += [f"{number:04}\t0\t{(number + 1) % people:04}\t0" for number in range(people)]
-    file = folder / "pairs.txt"
-    file.write_text("\n".join(lines) + "\n")
-    return file
-
-
 def learn(recipe: Recipe, processes: Processes = ALONE, *, steps: int = 20) -> tuple[Learner, list[float]]:
     """Take steps with norms that stay as they are, so that a batch may be cut anywhere; the losses."""
     faces = open_faces(Path(recipe.data.path))

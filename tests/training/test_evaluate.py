@@ -10,13 +10,13 @@ pytest.importorskip("torch")
 import torch
 
 from model.scores import measure_accuracy
-from tests.training.conftest import PEOPLE
-from tests.training.runs import write_pairs
+from tests.training.conftest import IMAGES, PEOPLE
 from training.backbones import build_backbone
 from training.crop import to_input
 from training.dataset import decode_crop
 from training.errors import DatasetRefused
 from training.evaluate import PairTest
+from training.synthetic import write_pairs
 
 CPU = torch.device("cpu")
 
@@ -26,8 +26,8 @@ def thin_backbone() -> torch.nn.Module:
     return build_backbone("residual", 16, widths=(8, 8), depths=(1, 1))
 
 
-def test_the_accuracy_is_that_of_the_similarities_one_by_one(tmp_path: Path, drawn_faces: Path) -> None:
-    test, backbone = PairTest(write_pairs(tmp_path, PEOPLE), drawn_faces), thin_backbone().eval()
+def test_the_accuracy_is_that_of_the_similarities_one_by_one(drawn_faces: Path, drawn_pairs: Path) -> None:
+    test, backbone = PairTest(drawn_pairs, drawn_faces), thin_backbone().eval()
 
     def embed(path: Path) -> np.ndarray:
         crop = torch.from_numpy(decode_crop(path.read_bytes()).copy()).permute(2, 0, 1)
@@ -41,8 +41,8 @@ def test_the_accuracy_is_that_of_the_similarities_one_by_one(tmp_path: Path, dra
     assert measured.threshold == pytest.approx(measure_accuracy(similarities, test.pairs).threshold, abs=1e-4)
 
 
-def test_a_look_leaves_the_network_as_it_was(tmp_path: Path, drawn_faces: Path) -> None:
-    test, backbone = PairTest(write_pairs(tmp_path, PEOPLE), drawn_faces), thin_backbone().train()
+def test_a_look_leaves_the_network_as_it_was(drawn_faces: Path, drawn_pairs: Path) -> None:
+    test, backbone = PairTest(drawn_pairs, drawn_faces), thin_backbone().train()
     before = {name: value.clone() for name, value in backbone.state_dict().items()}
     test.measure(backbone, CPU)
     assert backbone.training
@@ -50,10 +50,11 @@ def test_a_look_leaves_the_network_as_it_was(tmp_path: Path, drawn_faces: Path) 
 
 
 def test_a_pair_without_its_crop_is_wrong(tmp_path: Path, drawn_faces: Path) -> None:
-    pairs = write_pairs(tmp_path, PEOPLE + 1)  # the last one has no crops: three pairs of 26 are lost
-    assert PairTest(pairs, drawn_faces).measure(thin_backbone(), CPU).missing == 3
+    write_pairs(tmp_path / "pairs.txt", PEOPLE + 1, IMAGES, folds=1)  # the last one has no crops
+    test = PairTest(tmp_path / "pairs.txt", drawn_faces)
+    assert test.measure(thin_backbone(), CPU).missing == 3
 
 
-def test_a_folder_without_any_of_the_crops_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_any_of_the_crops_is_refused(tmp_path: Path, drawn_pairs: Path) -> None:
     with pytest.raises(DatasetRefused, match="sameface prepare"):
-        PairTest(write_pairs(tmp_path, PEOPLE), tmp_path)
+        PairTest(drawn_pairs, tmp_path)

@@ -6,7 +6,10 @@ import pytest
 
 pytest.importorskip("torch")
 
+from tests.training.runs import ALONE
+from training.backbones import build_backbone
 from training.errors import RecipeRefused
+from training.objective import Objective
 from training.recipe import read_recipe
 
 SMALL = """
@@ -73,3 +76,35 @@ def test_what_cannot_run_is_refused_in_words(tmp_path: Path, text: str, said: st
 def test_a_recipe_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecipeRefused, match="cannot be read"):
         read_recipe(tmp_path / "nothing.toml")
+
+
+@pytest.mark.parametrize(
+    "path", sorted([*Path("training/recipes").glob("*.toml"), *Path("docs").rglob("*.toml")]), ids=str
+)
+def test_every_recipe_of_ours_can_be_built(path: Path) -> None:
+    recipe = read_recipe(path)
+    objective = Objective(recipe, 100, ALONE)
+    backbone = build_backbone(recipe.backbone.name, recipe.backbone.dimension, **recipe.backbone.options)
+    assert next(backbone.parameters()).requires_grad
+    assert (objective.head is None) == (recipe.loss.head is None)
+
+
+def test_a_recipe_stands_on_its_base_and_changes_come_last(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text(
+        SMALL + "[schedule]\nbatch = 64\nimages = 640\n[optimiser]\nrate = 0.3"
+    )
+    (tmp_path / "mine.toml").write_text('base = "base.toml"\n[schedule]\nimages = 1280\n')
+    recipe = read_recipe(tmp_path / "mine.toml", ["optimiser.rate = 1", "data.path = 'others'"])
+    assert (recipe.name, recipe.schedule.batch, recipe.schedule.images) == ("mine", 64, 1280)
+    assert (recipe.optimiser.rate, recipe.data.path) == (1.0, "others")
+
+
+def test_options_of_another_head_do_not_shine_through(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text(SMALL + '[loss]\nhead = "cosface"\nhead_options = { margin = 0.2 }')
+    (tmp_path / "mine.toml").write_text('base = "base.toml"\n[loss]\nhead = "softmax"\nhead_options = {}')
+    assert read_recipe(tmp_path / "mine.toml").loss.head_options == {}
+
+
+def test_a_recipe_that_is_its_own_base_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecipeRefused, match="its own base"):
+        read(tmp_path, 'base = "mine.toml"')
