@@ -1,5 +1,7 @@
 """Recipes: what is written is what runs, and what cannot run says so before it starts."""
 
+import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -7,11 +9,20 @@ import pytest
 pytest.importorskip("torch")
 
 from tests.training.runs import ALONE
+from training import recipe as sections
 from training.backbones import build_backbone
 from training.errors import RecipeRefused
 from training.objective import Objective
-from training.recipe import read_recipe
+from training.recipe import Recipe, read_recipe
 
+SECTIONS = {
+    "data": sections.DataPart,
+    "backbone": sections.BackbonePart,
+    "loss": sections.LossPart,
+    "optimiser": sections.OptimiserPart,
+    "schedule": sections.SchedulePart,
+    "evaluation": sections.EvaluationPart,
+}
 SMALL = """
 [data]
 path = "faces"
@@ -108,3 +119,25 @@ def test_options_of_another_head_do_not_shine_through(tmp_path: Path) -> None:
 def test_a_recipe_that_is_its_own_base_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecipeRefused, match="its own base"):
         read(tmp_path, 'base = "mine.toml"')
+
+
+def list_keys(section: type, place: str = "") -> dict[str, str]:
+    """Every key of a recipe with its default, as the page shows it."""
+    keys = {}
+    for field in dataclasses.fields(section):
+        if field.name in SECTIONS:
+            keys |= list_keys(SECTIONS[field.name], f"{field.name}.")
+        else:
+            keys[f"{place}{field.name}"] = (
+                "" if field.default in (dataclasses.MISSING, None) else str(field.default)
+            )
+    return keys
+
+
+def test_the_page_on_training_lists_every_key_with_its_default() -> None:
+    rows = re.findall(
+        r"^\| `([\w.]+)` \| (.*?) \|", Path("docs/training.md").read_text("utf-8"), re.MULTILINE
+    )
+    expected = list_keys(Recipe) | {"name": "the file's", "loss.head": "cosface without a [loss]"}
+    del expected["augmentation"]
+    assert {key: default.replace("`", "").strip() for key, default in rows} == expected
