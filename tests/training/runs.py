@@ -24,7 +24,11 @@ batch = 16
 save = 80
 """
 ALONE = Processes(0, 1, torch.device("cpu"))
-PLAIN = ("augmentation = { flip = 0, shift = 0, colour = 0, low_resolution = 0, occlusion = 0 }",)
+# Nothing by chance, and steps so small that a difference in rounding stays one.
+PLAIN = (
+    "augmentation = { flip = 0, shift = 0, colour = 0, low_resolution = 0, occlusion = 0 }",
+    "optimiser.rate = 0.01",
+)
 
 
 def thin_recipe(folder: Path, faces: Path, *changes: str) -> Recipe:

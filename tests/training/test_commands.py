@@ -5,32 +5,44 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
 
+from model.bundle import load_bundle
 from sameface import main
 from tests.training.runs import THIN
 from training.checkpoint import load_checkpoint
 
 
-def sameface(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = (sys.executable, "-m", "sameface", *arguments)
-    return subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
+@pytest.fixture
+def sameface(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """Runs a command in this process: its exit code, and what it printed to both sides."""
+
+    def run(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["sameface", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        return end.value.code or 0, said.out, said.err
+
+    return run
 
 
-def test_from_a_recipe_to_a_bundle(tmp_path: Path, drawn_faces: Path) -> None:
+def test_from_a_recipe_to_a_bundle(tmp_path: Path, drawn_faces: Path, sameface) -> None:
     recipe, run, bundle = tmp_path / "thin.toml", tmp_path / "run", tmp_path / "bundle"
     recipe.write_text(THIN.format(faces=drawn_faces))
-    trained = sameface("train", str(recipe), "--out", str(run), "--data", str(tmp_path), "--json")
-    assert trained.returncode == 0, trained.stderr
-    assert json.loads(trained.stdout)["images"] == 320
-    exported = sameface("export", str(run / "last.pt"), "--out", str(bundle), "--data", str(tmp_path))
-    assert exported.returncode == 0, exported.stderr
-    assert (bundle / "bundle.json").exists()
-    assert "thin is in" in exported.stdout
+    code, printed, _ = sameface("train", recipe, "--out", run, "--data", tmp_path, "--json")
+    assert (code, json.loads(printed)["images"]) == (0, 320)
+    code, printed, _ = sameface("export", run / "last.pt", "--out", bundle, "--data", tmp_path)
+    assert code == 0
+    assert "thin is in" in printed
+    assert load_bundle(bundle).contract.name == "thin"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -67,18 +79,11 @@ def read(file: Path) -> str:
     ],
 )
 def test_what_cannot_be_trained_is_said_in_a_sentence(
-    tmp_path: Path,
-    drawn_faces: Path,
-    arguments: tuple[str, ...],
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, drawn_faces: Path, arguments: tuple[str, ...], said: str, sameface
 ) -> None:
     (tmp_path / "thin.toml").write_text(THIN.format(faces=drawn_faces))
     recipe, *others = arguments
-    command = ["sameface", "train", str(tmp_path / recipe), "--out", str(tmp_path / "run"), *others]
-    monkeypatch.setattr(sys, "argv", command)
-    with pytest.raises(SystemExit, match="2"):
-        main()
-    assert said in capsys.readouterr().err
+    code, _, error = sameface("train", tmp_path / recipe, "--out", tmp_path / "run", *others)
+    assert code == 2
+    assert said in error
     assert not (tmp_path / "run" / "last.pt").exists()

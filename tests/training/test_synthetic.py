@@ -41,7 +41,7 @@ def test_every_person_has_a_folder_of_crops(tmp_path: Path) -> None:
     assert list(found) == [
         f"{person}/{person}_{image}.png" for person in ("0000", "0001") for image in ("0000", "0001", "0002")
     ]
-    with Image.open(tmp_path / "new" / "set" / "0001" / "02.png") as crop:
+    with Image.open(tmp_path / "new" / "set" / "0001" / "0001_0002.png") as crop:
         assert (crop.size, crop.mode) == ((112, 112), "RGB")
 
 

@@ -1,6 +1,6 @@
-"""What `torchrun` starts: learn, and let the first process write down the losses and the state.
+"""What `torchrun` starts: learn by each recipe, and let the first process write down losses and states.
 
-python -m torch.distributed.run ... -m tests.training.two_processes RECIPE OUT
+python -m torch.distributed.run ... -m tests.training.two_processes OUT RECIPE...
 """
 
 import json
@@ -14,13 +14,14 @@ from training.recipe import read_recipe
 
 
 def main() -> None:
-    recipe, out = Path(sys.argv[1]), Path(sys.argv[2])
+    out, *recipes = map(Path, sys.argv[1:])
     with join_processes() as processes:
-        learner, losses = learn(read_recipe(recipe), processes)
-        state = learner.state()
-        if processes.leads:
-            save_checkpoint(out / "joined.pt", {"architecture": {}, **state})
-            (out / "losses.json").write_text(json.dumps({"losses": losses, "processes": processes.count}))
+        for recipe in recipes:
+            learner, losses = learn(read_recipe(recipe), processes)
+            state = learner.state()
+            if processes.leads:
+                told = json.dumps({"losses": losses, "processes": processes.count})
+                save_checkpoint(out / f"{recipe.stem}.pt", {"architecture": {}, "told": told, **state})
 
 
 if __name__ == "__main__":
