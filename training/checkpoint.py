@@ -1,6 +1,5 @@
 """Where a run stands, as a file that is whole or not there, and that only a run of the same shape takes."""
 
-import io
 import logging
 import pickle
 import zipfile
@@ -9,7 +8,7 @@ from typing import Any
 
 import torch
 
-from model.files import write_atomically
+from model.files import replacing
 from training.errors import CheckpointRefused
 
 log = logging.getLogger("sameface.training")
@@ -21,13 +20,12 @@ BEST = "best.pt"
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
     """Write a checkpoint beside the old one, then in its place; if there is no room, the old one stays."""
-    content = io.BytesIO()
-    torch.save({"version": VERSION, **state}, content)
     try:
-        write_atomically(path, content.getvalue())
-    except OSError as error:
+        with replacing(path) as file:
+            torch.save({"version": VERSION, **state}, file)
+    except (OSError, RuntimeError) as error:  # torch's writer turns the one into the other
         raise CheckpointRefused(
-            f"{path} cannot be written ({error.strerror}); the last one is still there: make room, resume."
+            f"{path} cannot be written ({error}); the last one is still there: make room, resume."
         ) from error
 
 

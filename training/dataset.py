@@ -1,65 +1,52 @@
-"""Labelled crops to learn from: identity folders, tar shards of the same, or InsightFace's RecordIO."""
+"""Labelled crops to learn from."""
 
 import hashlib
 import io
 import logging
-import os
-import tarfile
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from model.faces import Keys, Pixels
-from model.image import PHOTO_NAMES
 from training.crop import CROP_SIDE
 from training.errors import DatasetRefused
-from training.recordio import RecordFile
+from training.images import Images, list_images
 
 log = logging.getLogger("sameface.training")
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One image: whose it is, what it is called, and how to get its bytes."""
-
-    identity: str
-    name: str
-    read: Callable[[], bytes]
 
 
 class FaceSet:
     """Crops with labels from 0, one per identity that has enough images; decoded once while memory lasts."""
 
-    def __init__(self, sources: Sequence[Source], min_images: int = 1, memory: int = 0) -> None:
-        images = Counter(source.identity for source in sources)
-        self.identities = sorted(identity for identity, count in images.items() if count >= min_images)
-        self.left_out = len(images) - len(self.identities)  # identities with too few images
-        if not self.identities:
+    def __init__(self, images: Images, min_images: int = 1, memory: int = 0) -> None:
+        counts = np.bincount(images.owners, minlength=len(images.identities))
+        enough = counts >= min_images  # (identities,)
+        if not enough.any():
             raise DatasetRefused(f"Nobody has {min_images} images or more.")
-        place = {identity: label for label, identity in enumerate(self.identities)}
-        self.sources = [source for source in sources if source.identity in place]
-        self.labels: Keys = np.array([place[source.identity] for source in self.sources])
+        self.images = images
+        self.identities = [name for name, kept in zip(images.identities, enough, strict=True) if kept]
+        self.left_out = int((~enough).sum())  # identities with too few images
+        self.places: Keys = np.flatnonzero(enough[images.owners])  # of what is kept, among all images
+        self.labels: Keys = (np.cumsum(enough) - 1)[images.owners[self.places]]
         self.unreadable: set[int] = set()
         self._kept: dict[int, Pixels] = {}
         self._room = memory // (CROP_SIDE * CROP_SIDE * 3)  # crops
 
     def __len__(self) -> int:
         """Images."""
-        return len(self.sources)
+        return len(self.places)
 
     def read(self, index: int) -> tuple[Pixels, int]:
         """A crop (112, 112, 3) and its label; in the place of one that cannot be read comes the next."""
         for step in range(len(self)):
             place = (index + step) % len(self)
+            label = int(self.labels[place])
             try:
-                return self.decode(place), int(self.labels[place])
+                return self.decode(place), label
             except (OSError, ValueError, Image.DecompressionBombError) as error:
                 if place not in self.unreadable:
-                    log.warning("image %d of %s is left out: %s", place, self.sources[place].identity, error)
+                    log.warning("an image of %s is left out: %s", self.identities[label], error)
                 self.unreadable.add(place)
         raise DatasetRefused("No image can be read.")
 
@@ -68,7 +55,7 @@ class FaceSet:
         kept = self._kept.get(place)
         if kept is not None:
             return kept
-        crop = decode_crop(self.sources[place].read())
+        crop = decode_crop(self.images.read(int(self.places[place])))
         if len(self._kept) < self._room:
             self._kept[place] = crop
         return crop
@@ -84,8 +71,10 @@ class FaceSet:
 
     def fingerprint(self) -> str:
         """The hash of which images these are, in which order."""
-        lines = (f"{source.identity}/{source.name}\n" for source in self.sources)
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
+        digest = hashlib.sha256()
+        for place, label in zip(self.places.tolist(), self.labels.tolist(), strict=True):
+            digest.update(f"{self.identities[label]}/{self.images.name(place)}\n".encode())
+        return digest.hexdigest()
 
 
 def decode_crop(content: bytes) -> Pixels:
@@ -99,59 +88,4 @@ def decode_crop(content: bytes) -> Pixels:
 
 def open_faces(path: Path, min_images: int = 1, memory: int = 0) -> FaceSet:
     """The crops at a path, whatever form they have; so many bytes of decoded ones are kept."""
-    return FaceSet(list_sources(path.expanduser()), min_images, memory)
-
-
-def list_sources(path: Path) -> list[Source]:
-    """The images at a path."""
-    if path.suffix == ".rec":
-        return list_records(path)
-    if path.suffix == ".tar":
-        return list_shard(path)
-    if not path.is_dir():
-        raise DatasetRefused(f"{path} is no folder, .tar or .rec.")
-    shards = sorted(path.glob("*.tar"))
-    sources = [source for shard in shards for source in list_shard(shard)] or list_folder(path)
-    if not sources:
-        raise DatasetRefused(f"{path} has neither folders of images nor tar shards in it.")
-    return sources
-
-
-def list_folder(path: Path) -> list[Source]:
-    """A folder per identity."""
-    return [
-        Source(folder.name, image.name, image.read_bytes)
-        for folder in sorted(path.iterdir())
-        if folder.is_dir()
-        for image in sorted(folder.iterdir())
-        if PHOTO_NAMES.fullmatch(image.name)
-    ]
-
-
-def list_shard(path: Path) -> list[Source]:
-    """Images of a tar, each in the folder of its identity; read where they lie, without unpacking."""
-    with tarfile.open(path) as shard:
-        members = [member for member in shard if member.isfile() and PHOTO_NAMES.fullmatch(member.name)]
-    file = os.open(path, os.O_RDONLY)
-
-    def reader(size: int, offset: int) -> Callable[[], bytes]:
-        return lambda: os.pread(file, size, offset)
-
-    return [
-        Source(
-            Path(member.name).parent.name,
-            Path(member.name).name,
-            reader(member.size, member.offset_data),
-        )
-        for member in sorted(members, key=lambda member: member.name)
-    ]
-
-
-def list_records(path: Path) -> list[Source]:
-    """Images of a RecordIO file; the label is the identity."""
-    records = RecordFile(path)
-
-    def reader(offset: int) -> Callable[[], bytes]:
-        return lambda: records.read(offset).image
-
-    return [Source(f"{label:08d}", str(offset), reader(offset)) for offset, label in records.list_images()]
+    return FaceSet(list_images(path.expanduser()), min_images, memory)
