@@ -13,31 +13,10 @@ from model.bundle import Bundle, load_bundle
 from model.embed import Embedder
 from model.errors import BundleRefused, PairsRefused
 from model.session import open_runtime
+from tests.training.conftest import PEOPLE
 from tests.training.test_export import draw_noise, run, save_trained
 from training.synthetic import write_identities
 from training.variants import VARIANTS, Trial, plan_trial, try_bundle
-
-PEOPLE, IMAGES = 8, 4
-
-
-@pytest.fixture(scope="module")
-def crops(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Drawn people under the names that a list of pairs gives them."""
-    folder = tmp_path_factory.mktemp("crops")
-    write_identities(folder, PEOPLE, IMAGES)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two folds with a genuine and an impostor pair of each of their people."""
-    lines = [f"2\t{PEOPLE // 2}"]
-    for people in (range(PEOPLE // 2), range(PEOPLE // 2, PEOPLE)):
-        lines += [f"{person:04d}\t0\t1" for person in people]
-        lines += [f"{person:04d}\t2\t{(person + 1) % PEOPLE:04d}\t3" for person in people]
-    file = tmp_path_factory.mktemp("pairs") / "pairs.txt"
-    file.write_text("\n".join(lines))
-    return file
 
 
 @pytest.fixture(scope="module")
@@ -58,13 +37,15 @@ def export_variants(checkpoint: Path, out: Path, pairs: Path, crops: Path, *more
 def test_a_variant_is_smaller_and_embeds_nearly_the_same(
     tmp_path: Path,
     checkpoint: Path,
-    pairs: Path,
-    crops: Path,
+    drawn_pairs: Path,
+    drawn_faces: Path,
     kind: str,
     least_cosine: float,
     largest_share: float,
 ) -> None:
-    full = export_variants(checkpoint, tmp_path / "out", pairs, crops, "--variant", kind, "--max-loss", 1)
+    full = export_variants(
+        checkpoint, tmp_path / "out", drawn_pairs, drawn_faces, "--variant", kind, "--max-loss", 1
+    )
     small = load_bundle(tmp_path / f"out-{kind}")
     assert small.contract.name == f"tiny-{kind}"
     weights = [onnx.load(bundle.path).graph.initializer for bundle in (full, small)]
@@ -77,8 +58,12 @@ def test_a_variant_is_smaller_and_embeds_nearly_the_same(
     assert all(embedding.values.dtype == np.float32 for embedding in shown[1])
 
 
-def test_a_variant_says_what_it_lost(tmp_path: Path, checkpoint: Path, pairs: Path, crops: Path) -> None:
-    full = export_variants(checkpoint, tmp_path / "out", pairs, crops, "--variant", "fp16", "--max-loss", 0.5)
+def test_a_variant_says_what_it_lost(
+    tmp_path: Path, checkpoint: Path, drawn_pairs: Path, drawn_faces: Path
+) -> None:
+    full = export_variants(
+        checkpoint, tmp_path / "out", drawn_pairs, drawn_faces, "--variant", "fp16", "--max-loss", 0.5
+    )
     small = load_bundle(tmp_path / "out-fp16")
     assert full.contract.parity is not None
     assert small.contract.parity is not None
@@ -102,22 +87,22 @@ def make_everybody_the_same(bundle: Bundle, target: Path, _trial: Trial) -> None
 
 
 def test_a_variant_that_loses_too_much_is_refused_and_the_others_stay(
-    tmp_path: Path, checkpoint: Path, pairs: Path, crops: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, checkpoint: Path, drawn_pairs: Path, drawn_faces: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(VARIANTS, "blind", make_everybody_the_same)
     out = tmp_path / "out"
     with pytest.raises(
         BundleRefused, match=r"blind is refused: accuracy falls .* to 0\.5000.*Kept: .*out-fp16"
     ):
-        export_variants(checkpoint, out, pairs, crops, "--variant", "blind", "--variant", "fp16")
+        export_variants(checkpoint, out, drawn_pairs, drawn_faces, "--variant", "blind", "--variant", "fp16")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out-fp16"]
 
 
 def test_the_contract_has_the_accuracy_of_the_file_beside_it(
-    tmp_path: Path, checkpoint: Path, pairs: Path, crops: Path
+    tmp_path: Path, checkpoint: Path, drawn_pairs: Path, drawn_faces: Path
 ) -> None:
-    bundle = export_variants(checkpoint, tmp_path / "out", pairs, crops)
-    trial = plan_trial(pairs, crops, None, 0)
+    bundle = export_variants(checkpoint, tmp_path / "out", drawn_pairs, drawn_faces)
+    trial = plan_trial(drawn_pairs, drawn_faces, None, 0)
     measured = try_bundle(bundle, trial.pairs, tmp_path / "cache")
     assert measured.missing == 0
     assert bundle.contract.parity is not None
@@ -125,26 +110,26 @@ def test_the_contract_has_the_accuracy_of_the_file_beside_it(
 
 
 def test_a_crop_that_is_missing_or_damaged_makes_its_pairs_wrong(
-    tmp_path: Path, checkpoint: Path, pairs: Path
+    tmp_path: Path, checkpoint: Path, drawn_pairs: Path
 ) -> None:
     write_identities(tmp_path / "crops", 1, 1)
     (tmp_path / "crops" / "0000" / "0000_0001.png").write_bytes(b"no picture")
-    bundle = export_variants(checkpoint, tmp_path / "out", pairs, tmp_path / "crops")
+    bundle = export_variants(checkpoint, tmp_path / "out", drawn_pairs, tmp_path / "crops")
     assert bundle.contract.parity is not None
     measured = bundle.contract.parity["measured"]
     assert (measured["accuracy"], measured["missing_pairs"]) == (0, 2 * PEOPLE)
 
 
-def test_int8_may_be_calibrated_on_other_crops(tmp_path: Path, pairs: Path, crops: Path) -> None:
+def test_int8_may_be_calibrated_on_other_crops(tmp_path: Path, drawn_pairs: Path, drawn_faces: Path) -> None:
     write_identities(tmp_path / "others", 2, 2, seed=9)
-    assert len(plan_trial(pairs, crops, tmp_path / "others", 0).calibration) == 4
+    assert len(plan_trial(drawn_pairs, drawn_faces, tmp_path / "others", 0).calibration) == 4
     (tmp_path / "none").mkdir()
     with pytest.raises(BundleRefused, match="no crops to calibrate"):
-        plan_trial(pairs, crops, tmp_path / "none", 0)
+        plan_trial(drawn_pairs, drawn_faces, tmp_path / "none", 0)
 
 
-def test_a_variant_cannot_be_had_untried(tmp_path: Path, checkpoint: Path, crops: Path) -> None:
-    for more in (("--variant", "int8"), ("--variant", "int8", "--images", crops)):
+def test_a_variant_cannot_be_had_untried(tmp_path: Path, checkpoint: Path, drawn_faces: Path) -> None:
+    for more in (("--variant", "int8"), ("--variant", "int8", "--images", drawn_faces)):
         with pytest.raises(BundleRefused, match="--pairs FILE and --images FOLDER"):
             run(checkpoint, "--out", tmp_path / "out", *more)
     assert not list(tmp_path.iterdir())
@@ -156,19 +141,19 @@ def test_an_unknown_variant_is_refused_by_name(tmp_path: Path, checkpoint: Path)
 
 
 def test_pairs_that_cannot_be_read_are_refused_before_any_work(
-    tmp_path: Path, checkpoint: Path, pairs: Path
+    tmp_path: Path, checkpoint: Path, drawn_pairs: Path
 ) -> None:
-    for file, images in ((tmp_path / "none.txt", tmp_path), (pairs, tmp_path / "nowhere")):
+    for file, images in ((tmp_path / "none.txt", tmp_path), (drawn_pairs, tmp_path / "nowhere")):
         with pytest.raises(PairsRefused):
             run(checkpoint, "--out", tmp_path / "out", "--pairs", file, "--images", images)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_variant_does_not_replace_what_is_there(
-    tmp_path: Path, checkpoint: Path, pairs: Path, crops: Path
+    tmp_path: Path, checkpoint: Path, drawn_pairs: Path, drawn_faces: Path
 ) -> None:
     (tmp_path / "out-int8").mkdir()
     (tmp_path / "out-int8" / "mine.txt").write_text("mine")
     with pytest.raises(BundleRefused, match="out-int8 is there already"):
-        export_variants(checkpoint, tmp_path / "out", pairs, crops, "--variant", "int8")
+        export_variants(checkpoint, tmp_path / "out", drawn_pairs, drawn_faces, "--variant", "int8")
     assert not (tmp_path / "out").exists()
