@@ -26,6 +26,7 @@ from model.pipeline import Decision, Look
 from model.progress import Progress as Report
 
 console = Console()
+screen = Console(stderr=True)  # for what is no answer: progress, warnings
 
 
 def print_json(value: Any) -> None:
@@ -81,7 +82,6 @@ def report_counts() -> AbstractContextManager[Report]:
 def show_bars(*measures: ProgressColumn) -> Iterator[Report]:
     """A bar per thing that is reported on."""
     columns = TextColumn("{task.description}"), BarColumn(), *measures
-    screen = Console(stderr=True)
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         tasks: dict[str, TaskID] = {}
 

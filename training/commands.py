@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from model.commands import AsJson, Data
 from model.folders import DEFAULT_DATA, DataFolder
-from model.terminal import console, print_json
+from model.terminal import console, print_json, screen
 
 if TYPE_CHECKING:
     from training.train import Outcome
@@ -44,7 +44,9 @@ def train_recipe(
     from training.recipe import read_recipe
     from training.train import train
 
-    logging.basicConfig(level="INFO", format="%(message)s", handlers=[RichHandler(console=console)])
+    logging.basicConfig(
+        level="INFO", format="%(message)s", handlers=[RichHandler(console=screen, show_path=False)]
+    )
     read = read_recipe(recipe, changes or ())
     outcome = train(read, out or Path("runs") / read.name, DataFolder(data), resume=resume)
     if as_json:

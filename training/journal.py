@@ -1,69 +1,41 @@
-"""What a run writes down as it goes: a CSV, TensorBoard's events, and a line for whoever watches."""
+"""What a run writes down as it goes: rows of a CSV, and the same for TensorBoard."""
 
 import csv
 import io
 import time
 from collections import defaultdict
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch.utils.tensorboard import SummaryWriter
 
 from model.files import write_atomically
 from training.learner import Step
+from training.progress_line import ProgressLine
 from training.recipe import Recipe
 
-COLUMNS = (
-    "step",
-    "images",
-    "loss",
-    "head",
-    "pair",
-    "center",
-    "teacher",
-    "rate",
-    "gradient_norm",
-    "images_per_second",
-    "accuracy",
-)
+PARTS = ("loss", "head", "pair", "center", "teacher")
+COLUMNS = ("step", "images", *PARTS, "rate", "gradient_norm", "images_per_second", "accuracy")
 ROW_STEPS = 20  # a row has the means of so many steps
 CSV_NAME = "log.csv"
 
 
 class Journal:
-    """Rows of `log.csv` in the run's folder, the same to TensorBoard, and a progress line on a terminal."""
+    """Rows of `log.csv` in the run's folder, TensorBoard's events beside it, a line for whoever watches."""
 
     def __init__(self, folder: Path, recipe: Recipe, first_step: int) -> None:
         self.recipe = recipe
         self.file = folder / CSV_NAME
         cut_rows(self.file, first_step)
-        self._open = ExitStack()
-        self._events = SummaryWriter(str(folder / "tensorboard"), purge_step=first_step)
-        self._open.callback(self._events.close)
-        console = Console(stderr=True)
-        self._plain = None if console.is_terminal else console
-        self._line = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[told]}"),
-            TimeRemainingColumn(),
-            TextColumn("left"),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._open.enter_context(self._line)
-        self._task = self._line.add_task(recipe.name, total=recipe.steps, completed=first_step, told="")
-        self._accuracy: float | None = None
+        self._events = SummaryWriter(str(folder / "tensorboard"), purge_step=self.images(first_step) + 1)
+        self._line = ProgressLine(recipe, first_step)
         self._start_row()
 
     def _start_row(self) -> None:
         self._sums: dict[str, float] = defaultdict(float)
         self._steps = 0
         self._busy_seconds = 0.0
-        self._since = time.perf_counter()
+        self.go_on()
 
     def pause(self) -> None:
         """What comes now is no training: leave it out of the images per second."""
@@ -75,44 +47,30 @@ class Journal:
 
     def note_step(self, step: int, taken: Step) -> None:
         """Take a finished step down; `step` counts those that are done."""
-        values = {"loss": taken.loss, **taken.parts, "gradient_norm": taken.gradient_norm}
-        for name, value in values.items():
+        for name, value in {"loss": taken.loss, **taken.parts, "gradient_norm": taken.gradient_norm}.items():
             self._sums[name] += value
         self._steps += 1
-        self._rate = taken.rate
-        self._line.update(self._task, completed=step)
+        self._line.advance(step)
         if step % ROW_STEPS == 0 or step == self.recipe.steps:
-            self._finish_row(step)
+            self._finish_row(step, taken.rate)
 
-    def note_accuracy(self, step: int, accuracy: float) -> None:
-        """Take the accuracy on the pairs down, in a row of its own."""
-        self._accuracy = accuracy
-        self._write(step, {"accuracy": accuracy})
-        if self._plain:
-            self._plain.print(f"{self.recipe.name}: {accuracy:.2%} right after {self.images(step):,} images")
-
-    def _finish_row(self, step: int) -> None:
+    def _finish_row(self, step: int, rate: float) -> None:
         self.pause()
         means = {name: value / self._steps for name, value in self._sums.items()}
         speed = self._steps * self.recipe.images_per_step / max(self._busy_seconds, 1e-9)
-        self._write(step, {**means, "rate": self._rate, "images_per_second": speed})
-        told = f"loss {means['loss']:.3f}, {speed:.0f} images/s"
-        if self._accuracy is not None:
-            told += f", {self._accuracy:.1%} right"
-        self._line.update(self._task, told=told)
-        if self._plain and step % (10 * ROW_STEPS) == 0:
-            seconds = (self.recipe.steps - step) * self.recipe.images_per_step / speed
-            self._plain.print(
-                f"{self.recipe.name}: {self.images(step):,} images, {told}, {seconds:.0f} s left"
-            )
+        self._write(step, {**means, "rate": rate, "images_per_second": speed})
+        self._line.tell(step, means["loss"], speed)
         self._start_row()
 
+    def note_accuracy(self, step: int, accuracy: float) -> None:
+        """Take the accuracy on the pairs down, in a row of its own."""
+        self._write(step, {"accuracy": accuracy})
+        self._line.tell_accuracy(step, accuracy)
+
     def _write(self, step: int, values: dict[str, float]) -> None:
-        row = {"step": step, "images": self.images(step)} | {
-            name: f"{value:.6g}" for name, value in values.items()
-        }
+        numbers = {name: f"{value:.6g}" for name, value in values.items()}
         with self.file.open("a", newline="") as file:
-            csv.DictWriter(file, COLUMNS).writerow(row)
+            csv.DictWriter(file, COLUMNS).writerow({"step": step, "images": self.images(step), **numbers})
         for name, value in values.items():
             self._events.add_scalar(name, value, self.images(step))
 
@@ -122,7 +80,8 @@ class Journal:
 
     def close(self) -> None:
         """Leave the screen as it was."""
-        self._open.close()
+        self._events.close()
+        self._line.close()
 
 
 def cut_rows(file: Path, first_step: int) -> None:
@@ -131,8 +90,8 @@ def cut_rows(file: Path, first_step: int) -> None:
     if file.exists() and first_step:
         with file.open(newline="") as kept:
             rows = [row for row in csv.DictReader(kept) if int(row["step"]) <= first_step]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\r\n")
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, COLUMNS)
     writer.writeheader()
     writer.writerows(rows)
     write_atomically(file, text.getvalue().encode())

@@ -107,11 +107,11 @@ class Learner:
         norm = self.measure_gradient()
         finite = bool(norm.isfinite())
         if not finite and not self.scaler.is_enabled():
-            raise TrainingDiverged("The gradient is not a number any more.")
+            raise TrainingDiverged("The gradient is no number any more: try a smaller optimiser.rate.")
         if not finite:  # for all processes alike, which the scaler alone would not see to
             self.scaler.update(self.scaler.get_scale() / 2)
             if self.scaler.get_scale() < LEAST_SCALE:
-                raise TrainingDiverged("The gradient is not a number, however small the loss is scaled.")
+                raise TrainingDiverged("The gradient is no number, however small the loss is scaled.")
             return float(norm)
         clip_grads_with_norm_(self.weights(), self.recipe.optimiser.clip, norm)
         self.scaler.step(self.optimiser)
@@ -158,7 +158,7 @@ class Learner:
         self.backbone.load_state_dict(state["backbone"])
         if self.average is not None:
             self.best.load_state_dict(state["average"])
-            self.average.n_averaged.fill_(1)  # of nothing more than: not the first
+            self.average.n_averaged.fill_(1)  # which only tells whether the next one is the first
         objective = {
             name: self.take_part(f"objective.{name}", value) for name, value in state["objective"].items()
         }
