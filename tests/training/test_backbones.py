@@ -12,14 +12,14 @@ from torch import nn
 from training.backbones import BACKBONES, build_backbone
 from training.errors import RecipeRefused
 
-THIN = {"widths": (8, 10, 12, 14)}
+THIN = {"residual": (8, 10, 12), "sphereface20": (8, 10, 12, 14), "iresnet18": (8, 10, 12, 14)}
 FAMILIES = ("residual", "mobilefacenet", "sphereface20", "iresnet18")
 every_family = pytest.mark.parametrize("name", FAMILIES)
 
 
 def build_thin(name: str, **options: Any) -> nn.Module:
     torch.manual_seed(4)
-    thin = {} if name == "mobilefacenet" else THIN
+    thin = {"widths": THIN[name]} if name in THIN else {}
     return build_backbone(name, 16, **thin, **options)
 
 
