@@ -13,7 +13,8 @@ class ResidualNet(nn.Module):
 
     The stem halves at once, and the stages stop at 7x7, where it still shows what lies where in a face: after
     60,000 images four narrow stages of two blocks, down to 4x4, were right on 77.7 % of the pairs of lfw_dev,
-    three of 16, 48 and 128 channels, at five sixths of the cost, on 80.4 %. ReLU and not PReLU, which takes a tenth more time to train and is slow in recent ONNX Runtimes.
+    three of 16, 48 and 128 channels, at five sixths of the cost, on 80.4 %. ReLU and not PReLU, which takes a
+    tenth more time to train and is slow in recent ONNX Runtimes.
     """
 
     def __init__(
