@@ -10,13 +10,13 @@ import logging
 import math
 from typing import Any, TypeAlias
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
 from model.columns import Columns
 from model.errors import DeviceUnavailable
 from model.faces import Floats
+from model.search_threads import faiss
 
 log = logging.getLogger("sameface.index")
 

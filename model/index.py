@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +13,7 @@ from model.faces import Floats
 from model.locks import SharedLock
 from model.means import Means
 from model.records import Changes
+from model.search_threads import faiss
 
 BLAS_THRESHOLD = 2048  # probes x dimension from which FAISS multiplies matrices: far below its own default
 DEAD_SHARE = 0.1  # of the rows may be dead before they are cleared away

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +20,7 @@ from model.columns import Columns
 from model.files import replacing
 from model.index import FaceIndex
 from model.records import FaceBlock
+from model.search_threads import faiss
 
 VERSION = 2
 HEADER_BYTES = 1024

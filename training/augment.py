@@ -133,7 +133,8 @@ def occlude(crops: Tensor, longest: float, generator: torch.Generator) -> Tensor
         steps = torch.arange(length, device=crops.device)
         inside.append((start <= steps) & (steps < start + extent))  # (count, length)
     hidden = inside[0].view(count, 1, -1, 1) & inside[1].view(count, 1, 1, -1)  # (count, 1, height, width)
-    noise = torch.randint(256, crops.shape, generator=generator, device=crops.device, dtype=torch.uint8)
+    shape = (1, *crops.shape[1:])  # one noise for all: each shows another part of it, and drawing it is dear
+    noise = torch.randint(256, shape, generator=generator, device=crops.device, dtype=torch.uint8)
     grey = (numbers[4] * 256).to(torch.uint8).view(count, 1, 1, 1)
     cover = torch.where(numbers[5].view(count, 1, 1, 1) < 0.5, noise, grey)
     return torch.where(hidden, cover, crops)

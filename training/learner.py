@@ -197,8 +197,8 @@ def build_optimiser(recipe: Recipe, modules: Iterable[nn.Module]) -> torch.optim
         {"params": [weight for weight in weights if weight.ndim <= 1], "weight_decay": 0.0},
     ]
     if asked.name == "adamw":
-        return torch.optim.AdamW(groups, lr=asked.rate)
-    return torch.optim.SGD(groups, lr=asked.rate, momentum=asked.momentum)
+        return torch.optim.AdamW(groups, lr=asked.rate, fused=True)
+    return torch.optim.SGD(groups, lr=asked.rate, momentum=asked.momentum, fused=True)
 
 
 def choose_precision(asked: str, device: torch.device) -> torch.dtype:
