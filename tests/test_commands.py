@@ -183,3 +183,12 @@ def test_the_help_names_every_command_and_loads_no_torch(run) -> None:
         subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout
         == "False\n"
     )
+
+
+def test_without_torch_training_says_what_to_install(tmp_path: Path) -> None:
+    without = "import sys; sys.modules['torch'] = None; from sameface import main; main()"
+    for command in (["train", "recipe.toml"], ["export", str(tmp_path / "last.pt")]):
+        done = subprocess.run(
+            [sys.executable, "-c", without, *command], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, "sameface[train]" in done.stderr) == (2, True), done.stderr
