@@ -134,3 +134,25 @@ def test_a_value_that_cannot_work_is_refused(name: str, options: dict[str, Any])
 def test_one_class_is_refused() -> None:
     with pytest.raises(RecipeRefused, match="two classes"):
         build_head("softmax", 4, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "least"), [("cosface", 0.0), ("arcface", 0.0), ("adaface", 0.0), ("sphereface_r", 1.0)]
+)
+def test_a_margin_warms_up_over_the_passes_of_training_and_goes_on_when_resumed(
+    name: str, least: float
+) -> None:
+    head, full = build_head(name, 4, 8, warm_up=4), build_head(name, 4, 8).margin
+    embeddings, labels = torch.randn(2, 4), torch.tensor([0, 5])
+
+    def pass_once(head: torch.nn.Module) -> float:
+        head(embeddings, labels)
+        return head.margin
+
+    first = [pass_once(head) for _ in range(2)]
+    resumed = build_head(name, 4, 8, warm_up=4)
+    resumed.load_state_dict(head.state_dict())
+    rest = [pass_once(resumed) for _ in range(3)]
+    expected = [least + share * (full - least) for share in (0.25, 0.5, 0.75, 1, 1)]
+    assert first + rest == pytest.approx(expected)
+    assert pass_once(head.eval()) == pytest.approx(expected[1])  # looking is no training
