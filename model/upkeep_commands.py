@@ -32,7 +32,7 @@ def export(
     data: Data = DEFAULT_DATA,
     as_json: AsJson = False,
 ) -> None:
-    """Write a collection into a file, as it is at this moment."""
+    """Write a collection into a file, as it is at this moment; of a checkpoint (.pt) it makes a bundle."""
     with closing(Store(DataFolder(data).gallery)) as store, report_counts() as progress:
         written = export_collection(store, collection, file.expanduser(), progress)
     show_collection(written, f"is in {file}", as_json=as_json)

@@ -15,7 +15,8 @@ class PartialHead(nn.Module):
 
     A batch is compared with its own classes and a random sample of the others, drawn anew for each batch, so
     that neither weights nor logits of a million identities have to fit in one place. The value is that of
-    the whole head on every process; the gradient is that of this process's classes.
+    the whole head on every process; the gradient is that of this process's classes. A class that is not drawn
+    has none, and coasts on its momentum.
     """
 
     def __init__(self, head: MarginHead, processes: Processes, sample: float = 1.0) -> None:
