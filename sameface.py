@@ -81,11 +81,9 @@ def main() -> None:
         app()
     except SamefaceError as error:
         fail(error.code, error.detail)
-    except ModuleNotFoundError as error:
-        if error.name not in ("torch", "tensorboard", "matplotlib"):
-            raise
-        fail("not_installed", f"Training needs {error.name}: pip install 'sameface[train]'.")
     except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name in ("torch", "tensorboard"):
+            fail("not_installed", f"Training needs {error.name}: pip install 'sameface[train]'.")
         log.debug("unexpected", exc_info=True)
         fail("internal", f"{type(error).__name__}: {error}")
 

@@ -192,3 +192,12 @@ def test_without_torch_training_says_what_to_install(tmp_path: Path) -> None:
             [sys.executable, "-c", without, *command], capture_output=True, text=True, check=False
         )
         assert (done.returncode, "sameface[train]" in done.stderr) == (2, True), done.stderr
+
+
+def test_any_other_module_that_is_missing_leaves_no_traceback() -> None:
+    without = "import sys; sys.modules['onnxruntime'] = None; from sameface import main; main()"
+    command = [sys.executable, "-c", without, "verify", "one.jpg", "other.jpg"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "internal" in done.stderr
+    assert "Traceback" not in done.stderr

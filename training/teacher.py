@@ -1,6 +1,5 @@
 """The embeddings that a network is to imitate: a bundle's, computed once by the server's own code."""
 
-import logging
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,8 +16,6 @@ from model.session import available_cores, open_runtime, select_device
 from training.crop import CROP_SIDE
 from training.dataset import FaceSet
 from training.errors import RecipeRefused
-
-log = logging.getLogger("sameface.training")
 
 BLOCK = 256  # crops that are embedded before the next are read
 

@@ -1,6 +1,5 @@
 """The loop: batches in, steps taken, pairs looked at, checkpoints kept, until the images are used up."""
 
-import logging
 from collections import deque
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -25,8 +24,6 @@ from training.processes import Processes, join_processes
 from training.recipe import Recipe
 from training.teacher import find_teacher, load_targets
 
-log = logging.getLogger("sameface.training")
-
 WATCHED_STEPS = 100  # over which the loss is averaged to see whether it diverges
 DIVERGED = 2.0  # times the average at the beginning
 
@@ -44,7 +41,7 @@ class Outcome:
 
 def train(recipe: Recipe, folder: Path, data: DataFolder, *, resume: bool = False) -> Outcome:
     """Carry out a recipe in a folder, from the beginning or from the folder's last checkpoint."""
-    with join_processes() as processes, await_interruption() as interruption:
+    with join_processes() as processes:
         if recipe.schedule.batch % processes.count:
             raise RecipeRefused(f"schedule.batch must be a multiple of the {processes.count} processes")
         faces = open_faces(Path(recipe.data.path), recipe.data.min_images, recipe.data.memory)
@@ -52,7 +49,8 @@ def train(recipe: Recipe, folder: Path, data: DataFolder, *, resume: bool = Fals
         learner = Learner(recipe, len(faces.identities), processes, targets)
         run = Run(recipe, folder, faces, learner)
         run.begin(resume=resume)
-        return run.train(interruption)
+        with await_interruption() as interruption:  # only now is there anything to keep
+            return run.train(interruption)
 
 
 def find_targets(recipe: Recipe, faces: FaceSet, data: DataFolder, processes: Processes) -> Floats | None:
@@ -117,7 +115,7 @@ class Run:
                 self.step += 1
                 if journal:
                     journal.note_step(self.step, taken)
-                if self.must_stop(interruption):
+                if self.processes.agree(bool(interruption)):  # all must leave after the same step
                     break
                 self.look_after(journal)
             self.save(LAST)
@@ -161,10 +159,6 @@ class Run:
             return False
         self.best_accuracy = self.accuracy
         return True
-
-    def must_stop(self, interruption: Interruption) -> bool:
-        """Whether any process was asked to stop: all must leave after the same step."""
-        return self.processes.agree(bool(interruption))
 
     def watch(self, loss: float) -> None:
         """Stop when the loss is no number or twice what it was; the last checkpoint is from before."""

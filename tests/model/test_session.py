@@ -10,12 +10,11 @@ import pytest
 from onnx import helper, numpy_helper
 
 from model.bundle import Bundle, Contract, hash_file, load_bundle, save_bundle
-from model.embed import Embedder
-from model.errors import BundleRefused, DeviceUnavailable
+from model.errors import BundleRefused
 from model.faces import Floats
 from model.graph import has_prelu, split_prelu, strip_initialiser_inputs
 from model.published import ARCFACE_TEMPLATE
-from model.session import cuda_fault, open_runtime, open_session, prepare_graph, select_device
+from model.session import open_runtime, open_session, prepare_graph
 from tests.networks import DIMENSION, build_detector, build_recogniser, save_network, tensor
 
 
@@ -275,60 +274,7 @@ def test_preparing_changes_neither_the_bundle_nor_its_identity(bundle: Bundle, c
     assert (again.sha256, again.identity) == (bundle.sha256, bundle.identity)
 
 
-# Embeddings out of it.
-
-
-def test_embeddings_have_unit_length_and_the_bundles_identity(bundle: Bundle, cache: Path) -> None:
-    crops = np.random.default_rng(4).integers(0, 256, (5, 112, 112, 3), np.uint8)
-    embeddings = Embedder(bundle, open_runtime(bundle, "cpu", cache)).embed(list(crops))
-    assert [np.linalg.norm(one.values) for one in embeddings] == pytest.approx([1] * 5, abs=1e-6)
-    assert {one.identity for one in embeddings} == {bundle.identity}
-
-
-@pytest.mark.parametrize("batch_size", [2, 4, 32])
-def test_embeddings_do_not_depend_on_the_batch(bundle: Bundle, cache: Path, batch_size: int) -> None:
-    embedder = Embedder(bundle, open_runtime(bundle, "cpu", cache))
-    crops = list(np.random.default_rng(4).integers(0, 256, (5, 112, 112, 3), np.uint8))
-    alone = np.array([one.values for one in embedder.embed(crops)])
-    embedder.runtime.batch_size = batch_size
-    batched = np.array([one.values for one in embedder.embed(crops)])
-    assert batched == pytest.approx(alone, abs=1e-5)
-
-
-def test_no_crops_are_no_embeddings(bundle: Bundle, cache: Path) -> None:
-    assert Embedder(bundle, open_runtime(bundle, "cpu", cache)).embed([]) == []
-
-
-# The device.
-
-
-def test_a_cpu_is_taken_without_a_look_at_cuda() -> None:
-    def must_not_be_asked() -> str | None:
-        raise AssertionError("CUDA was looked for")
-
-    assert select_device("cpu", must_not_be_asked) == "cpu"
-
-
-@pytest.mark.parametrize("requested", ["auto", "gpu"])
-def test_a_working_gpu_is_taken(requested: str) -> None:
-    assert select_device(requested, lambda: None) == "gpu"
-
-
-def test_a_gpu_at_fault_is_passed_over_by_auto() -> None:
-    assert select_device("auto", lambda: "the driver is too old") == "cpu"
-
-
-def test_a_gpu_at_fault_is_refused_with_the_fault_when_it_is_required() -> None:
-    with pytest.raises(DeviceUnavailable, match="the driver is too old"):
-        select_device("gpu", lambda: "the driver is too old")
-
-
-def test_without_a_gpu_a_required_one_is_refused_for_real() -> None:
-    if cuda_fault() is None:
-        pytest.skip("CUDA works here")
-    assert select_device("auto") == "cpu"
-    with pytest.raises(DeviceUnavailable, match="CUDA"):
-        select_device("gpu")
+# What runs it.
 
 
 def test_a_runtime_says_what_it_runs_on(bundle: Bundle, cache: Path) -> None:

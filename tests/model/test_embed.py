@@ -1,0 +1,36 @@
+"""Embeddings: of unit length, of their bundle, whatever they were computed beside."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from model.embed import Embedder
+from model.session import open_runtime
+from tests.networks import build_recogniser
+
+
+@pytest.fixture
+def embedder(tmp_path: Path) -> Embedder:
+    bundle = build_recogniser(tmp_path)
+    return Embedder(bundle, open_runtime(bundle, "cpu", tmp_path / "cache"))
+
+
+def test_embeddings_have_unit_length_and_the_bundles_identity(embedder: Embedder) -> None:
+    crops = np.random.default_rng(4).integers(0, 256, (5, 112, 112, 3), np.uint8)
+    embeddings = embedder.embed(list(crops))
+    assert [np.linalg.norm(one.values) for one in embeddings] == pytest.approx([1] * 5, abs=1e-6)
+    assert {one.identity for one in embeddings} == {embedder.bundle.identity}
+
+
+@pytest.mark.parametrize("batch_size", [2, 4, 32])
+def test_embeddings_do_not_depend_on_the_batch(embedder: Embedder, batch_size: int) -> None:
+    crops = list(np.random.default_rng(4).integers(0, 256, (5, 112, 112, 3), np.uint8))
+    alone = np.array([one.values for one in embedder.embed(crops)])
+    embedder.runtime.batch_size = batch_size
+    batched = np.array([one.values for one in embedder.embed(crops)])
+    assert batched == pytest.approx(alone, abs=1e-5)
+
+
+def test_no_crops_are_no_embeddings(embedder: Embedder) -> None:
+    assert embedder.embed([]) == []
