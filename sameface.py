@@ -30,6 +30,7 @@ ROOMS = {
     "pull": "model.commands",
     "models": "model.commands",
     "demo": "model.commands",
+    "calibrate": "model.calibration_commands",
     "new-key": "api.commands",
     "prepare": "training.data_commands",
     "synthesize": "training.data_commands",

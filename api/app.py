@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi_swagger import patch_fastapi
 from starlette.middleware.cors import CORSMiddleware
 
-from api import batch, collections, faces, health, identify, models, people, verify
+from api import batch, calibrations, collections, faces, health, identify, models, people, verify
 from api.errors import add_error_handlers
 from api.guard import RequestGuard, RequestId
 from api.settings import Settings
@@ -48,7 +48,7 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
     app.state.settings = settings
     app.state.pipeline = app.state.gallery = app.state.failure = None
     app.state.uploads = UploadBudget(settings.max_upload_bytes)
-    for room in (verify, faces, collections, batch, people, identify, models, health):
+    for room in (verify, faces, collections, batch, people, identify, models, calibrations, health):
         app.include_router(room.router)
     add_error_handlers(app)
     patch_fastapi(app)  # /docs with its scripts served from here: no other host learns who looks

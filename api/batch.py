@@ -10,13 +10,13 @@ from pydantic import BaseModel
 from api import examples
 from api.batch_schemas import BatchEnrolled, BatchIdentified, EnrolEntry, ProbeEntry
 from api.dependencies import READ, WRITE, Collection, Gallery, IdempotencyKey, Pipeline, Registrar
-from api.documentation import BATCH_PROBLEMS, document_batch, stream
+from api.documentation import BATCH_PROBLEMS, RATE_PROBLEMS, document_batch, stream
 from api.gallery_requests import EnrolOptions, SearchOptions
 from api.streams import BatchResponse
 from model.enrolment import Answer, Application
 from model.errors import SamefaceError
 from model.faces import Embedding
-from model.identify import Question, Result, choose_rule, identify_many
+from model.identify import Question, Result, identify_many
 
 router = APIRouter(prefix="/v1/collections/{collection}", tags=["batch"])
 
@@ -75,7 +75,7 @@ class Enrolling:
     status_code=200,  # FastAPI cannot read it off this class
     response_class=BatchResponse,
     openapi_extra=document_batch(ProbeEntry),
-    responses=stream(examples.BATCH_IDENTIFIED, *BATCH_PROBLEMS),
+    responses=stream(examples.BATCH_IDENTIFIED, *BATCH_PROBLEMS, *RATE_PROBLEMS),
 )
 async def identify_batch(
     request: Request,
@@ -86,7 +86,7 @@ async def identify_batch(
 ) -> BatchResponse:
     """Say who is in each of many photos or embeddings; answers flow while probes are still being sent."""
     question = options.to_question()
-    choose_rule(gallery, question)  # which may be refused, and now is the time
+    gallery.choose_threshold(collection, question.rule, question.fusion)  # which may be refused, so do it now
     return BatchResponse(request, Identifying(pipeline, gallery, collection.name, question))
 
 

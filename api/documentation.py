@@ -11,6 +11,7 @@ from api.uploads import find_photos
 
 KEY_PROBLEMS = ("unauthorized", "forbidden", "not_ready", "timed_out")
 COLLECTION_PROBLEMS = (*KEY_PROBLEMS, "collection_not_found", "model_mismatch", "invalid_request")
+RATE_PROBLEMS = ("not_calibrated", "fpir_not_supported", "calibration_not_found")
 BATCH_PROBLEMS = (*COLLECTION_PROBLEMS, "unsupported_media_type", "overloaded")
 PHOTO_PROBLEMS = (
     *KEY_PROBLEMS,

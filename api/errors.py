@@ -39,6 +39,8 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "face_too_small": (422, "The face is too small"),
     "low_quality_face": (422, "The face's quality is too low"),
     "not_calibrated": (422, "The model has no calibration"),
+    "fmr_not_supported": (422, "The calibration does not support a false match rate this low"),
+    "fpir_not_supported": (422, "The calibration does not support a rate this low in this gallery"),
     "overloaded": (429, "The server is busy"),
     "internal": (500, "Something went wrong here"),
     "not_ready": (503, "The server is still starting"),

@@ -27,11 +27,11 @@ EMBED = {
 VERIFY = {
     "same_person": True,
     "similarity": 0.741723,
-    "threshold": 0.363,
-    "target_fmr": None,
-    "estimated_fmr": None,
+    "threshold": 0.415249,
+    "target_fmr": 0.0001,
+    "estimated_fmr": 0.000004135,
     "extrapolated": False,
-    "calibration": None,
+    "calibration": "sface-2021dec/lfw-dev",
     "model": "sface-2021dec",
     "probe": {"faces_found": 1, "face": FACE},
     "reference": {"faces_found": 1, "face": FACE},
@@ -44,13 +44,42 @@ MODELS = {
             "kind": "recogniser",
             "dimension": 128,
             "published_threshold": 0.363,
-            "calibration": None,
+            "calibration": "lfw-dev",
             "licence": "Apache-2.0",
             "source": "https://github.com/opencv/opencv_zoo",
             "sha256": "0ba9fbfa01b5270c96627c4ef784da859931e02f04419c829e83484087c34e79",
             "identity": "c0587f2fd9690b6414d732fce80fe5781fdeb3b268f23c4ef100f323a541a8d8",
             "device": "cpu",
             "provider": "CPUExecutionProvider",
+        }
+    ],
+    "next_cursor": None,
+}
+CALIBRATIONS = {
+    "items": [
+        {
+            "name": "sface-2021dec/lfw-dev",
+            "default": True,
+            "identity": "c0587f2fd9690b6414d732fce80fe5781fdeb3b268f23c4ef100f323a541a8d8",
+            "created_at": "2026-11-16T12:00:00Z",
+            "lowest_fmr": 0.000004135,
+            "evidence": {
+                "data": "lfw_dev",
+                "people": 2086,
+                "faces": 3811,
+                "failed": 0,
+                "genuine_pairs": 4414,
+                "impostor_pairs": 7255541,
+                "by_worst_group": False,
+            },
+            "decades": [
+                {
+                    "threshold": 0.415249,
+                    "fmr": {"value": 0.0000999, "low": 0.0000828, "high": 0.000122},
+                    "fnmr": {"value": 0.0326, "low": 0.0236, "high": 0.0436},
+                }
+            ],
+            "groups": [],
         }
     ],
     "next_cursor": None,
@@ -96,9 +125,10 @@ IDENTIFIED = {
     "collection": "staff",
     "gallery_size": 1200,
     "gallery_faces": 3100,
-    "threshold": 0.363,
-    "target_fpir": None,
-    "extrapolated": False,
+    "threshold": 0.472,
+    "target_fpir": 0.01,
+    "extrapolated": True,
+    "calibration": "sface-2021dec/lfw-dev",
     "model": "sface-2021dec",
     "results": [{"face": FACE, "normalised": False, "match": CANDIDATE, "candidates": [CANDIDATE]}],
     "timings_ms": {**TIMINGS, "embed": 20.3, "search": 0.8, "total": 42.0},

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from api.schemas import FacePolicy, Id, OnePolicy, Photo, Rate, Request, Similarity
+from api.schemas import CalibrationName, FacePolicy, Id, OnePolicy, Photo, Rate, Request, Similarity
+from model.decide import Rule
 from model.enrolment import Application
 from model.faces import Embedding
 from model.gallery import Gallery
@@ -62,7 +63,9 @@ class CollectionRequest(Request):
     """What a collection is to be."""
 
     store_crops: bool = Field(False, description="Keep the aligned crop of every face.")
-    calibration: Id | None = Field(None, description="The calibration to decide by.")
+    calibration: CalibrationName | None = Field(
+        None, description="The calibration to decide by, of those that /v1/calibrations lists."
+    )
 
 
 class EnrolOptions(Request):
@@ -142,8 +145,7 @@ class SearchOptions(Request):
             limit=self.limit,
             faces=self.faces,
             fusion=self.fusion,
-            threshold=self.threshold,
-            target_fpir=self.target_fpir,
+            rule=Rule(self.threshold, self.target_fpir, self.extrapolate),
         )
 
 

@@ -145,7 +145,8 @@ class IdentifyResponse(Response):
     gallery_faces: int
     threshold: float
     target_fpir: float | None
-    extrapolated: bool
+    extrapolated: bool = Field(description="The rate is lower than the calibration's data supports.")
+    calibration: str | None
     model: str
     results: list[IdentifyResult]
     timings_ms: dict[str, float]

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends
 
 from api import examples
 from api.dependencies import READ, ROOM, Gallery, Id, Pipeline
-from api.documentation import COLLECTION_PROBLEMS, PHOTO_PROBLEMS, answers, document_body
+from api.documentation import COLLECTION_PROBLEMS, PHOTO_PROBLEMS, RATE_PROBLEMS, answers, document_body
 from api.gallery_requests import IdentifyRequest
 from api.gallery_responses import IdentifyResponse
 from api.uploads import body_of
@@ -19,7 +19,7 @@ router = APIRouter(prefix="/v1/collections/{collection}", tags=["identify"], dep
     "/identify",
     openapi_extra=document_body(IdentifyRequest),
     responses=answers(
-        examples.IDENTIFIED, *COLLECTION_PROBLEMS, *PHOTO_PROBLEMS, "no_face_found", "not_calibrated"
+        examples.IDENTIFIED, *COLLECTION_PROBLEMS, *PHOTO_PROBLEMS, "no_face_found", *RATE_PROBLEMS
     ),
 )
 async def identify(

@@ -35,6 +35,10 @@ def read_photo(value: Any) -> Any:
 Photo = Annotated[bytes, BeforeValidator(read_photo), WithJsonSchema(PHOTO_SCHEMA)]
 Similarity = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9._~-]{1,128}$")]
+CalibrationName = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9._~-]{1,128}(/[A-Za-z0-9._~-]{1,128})?$", examples=["sface-2021dec/lfw-dev"]),
+]
 Rate = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 FacePolicy = Literal["prominent", "largest", "only", "all"]
 OnePolicy = Literal["prominent", "largest", "only"]
@@ -192,9 +196,12 @@ class VerifyResponse(Response):
     threshold: float
     target_fmr: float | None
     estimated_fmr: float | None = Field(
-        description="The false match rate if the threshold stood at this similarity."
+        description="The false match rate if the threshold stood at this similarity; unless `extrapolate`"
+        " was sent, never below the lowest rate that the calibration's data supports."
     )
-    extrapolated: bool
+    extrapolated: bool = Field(
+        description="The threshold or the estimate is beyond what the calibration's data supports."
+    )
     calibration: str | None
     model: str
     probe: VerifySide
@@ -224,7 +231,7 @@ class LoadedModel(Response):
     @classmethod
     def from_bundle(cls, bundle: Bundle, runtime: Runtime) -> "LoadedModel":
         """What a bundle says of itself, and where it runs."""
-        return cls(**bundle.describe(), calibration=None, device=runtime.device, provider=runtime.provider)
+        return cls(**bundle.describe(), device=runtime.device, provider=runtime.provider)
 
 
 class ModelList(Response):

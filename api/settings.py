@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from api.keys import ApiKey, parse_key
+from model.decide import TARGET_FMR, TARGET_FPIR
 from model.detect import DetectorOptions
 from model.folders import DEFAULT_DATA, DataFolder
 from model.image import ImageLimits
@@ -93,6 +94,15 @@ class Settings(BaseSettings):
         le=4096,
         description="Longer side at which faces are looked for; more finds smaller ones, slower.",
     )
+    target_fmr: float = Field(
+        TARGET_FMR, gt=0, lt=1, description="False match rate of verify where a request names none."
+    )
+    target_fpir: float = Field(
+        TARGET_FPIR, gt=0, lt=1, description="False positive rate of identify where a request names none."
+    )
+    calibration: str | None = Field(
+        None, description="The recogniser's calibration to decide by; the one its bundle names."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="How much is logged.")
 
     @property
@@ -121,4 +131,7 @@ class Settings(BaseSettings):
             detection=DetectorOptions(self.detect_pixels, self.min_face_score),
             max_faces=self.max_faces,
             min_face_pixels=self.min_face_pixels,
+            calibration=self.calibration,
+            target_fmr=self.target_fmr,
+            target_fpir=self.target_fpir,
         )

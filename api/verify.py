@@ -10,6 +10,7 @@ from api.dependencies import READ, ROOM, Gallery, Pipeline
 from api.documentation import PHOTO_PROBLEMS, answers, document_body
 from api.schemas import VerifyRequest, VerifyResponse
 from api.uploads import body_of
+from model.decide import Rule
 from model.gallery import Gallery as OpenGallery
 from model.pipeline import EnrolledPerson
 
@@ -26,6 +27,8 @@ router = APIRouter(prefix="/v1", tags=["verify"], dependencies=[READ, ROOM])
         "face_too_small",
         "low_quality_face",
         "not_calibrated",
+        "fmr_not_supported",
+        "calibration_not_found",
         "collection_not_found",
         "person_not_found",
         "model_mismatch",
@@ -41,8 +44,7 @@ async def verify(
     decision = await pipeline.verify(
         body.probe,
         reference,
-        threshold=body.threshold,
-        target_fmr=body.target_fmr,
+        rule=Rule(body.threshold, body.target_fmr, body.extrapolate),
         faces=body.faces,
         min_quality=body.min_quality,
     )

@@ -19,8 +19,8 @@ from rich.table import Table
 from benchmarks.lfw import read_lfw
 from benchmarks.opencv import OpenCvPath
 from model.folders import DataFolder
+from model.pairs import Pair, measure_accuracy
 from model.pipeline import Pipeline, PipelineOptions, open_pipeline
-from model.scores import Pair, measure_accuracy
 
 Embed = Callable[[bytes], Any | None]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.server import Server
 from model.faces import Floats
-from model.scores import Pair
+from model.pairs import Pair
 
 
 @dataclass(slots=True)

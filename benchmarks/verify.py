@@ -20,8 +20,8 @@ from benchmarks.load import Load, run_load, verify_requests
 from benchmarks.opencv import OpenCvPath
 from benchmarks.server import serve
 from model.compare import measure_similarity
+from model.pairs import Pair
 from model.pipeline import Pipeline
-from model.scores import Pair
 from model.session import available_cores
 
 CLIENTS = (1, 4, 16)

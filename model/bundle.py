@@ -44,7 +44,7 @@ class Contract:
     source: str = "unknown"
     recipe: Mapping[str, Any] | None = None  # how we trained it, if we did
     parity: Mapping[str, Any] | None = None  # how the export compares with what was trained
-    calibration: Mapping[str, Any] | None = None
+    calibration: str | None = None  # the one of its calibrations that is decided by
 
     def __post_init__(self) -> None:
         for field, fits, expected in self.checks():
@@ -56,11 +56,10 @@ class Contract:
     def checks(self) -> list[tuple[str, bool, str]]:
         """Field, whether it fits, and what would."""
         recogniser = self.kind == "recogniser"
-        named = isinstance(self.name, str) and NAME.fullmatch(self.name) is not None
         threshold = self.published_threshold
         similar = threshold is None or are_numbers((threshold,), 1)
         return [
-            ("name", named, "1 to 128 of A-Za-z0-9._~-, a letter or digit first"),
+            ("name", is_name(self.name), "1 to 128 of A-Za-z0-9._~-, a letter or digit first"),
             ("kind", self.kind in KINDS, f"one of {', '.join(KINDS)}"),
             ("input_size", are_whole(self.input_size, 2), "a width and a height in pixels"),
             ("colour_order", self.colour_order in COLOUR_ORDERS, f"one of {', '.join(COLOUR_ORDERS)}"),
@@ -71,7 +70,13 @@ class Contract:
             ("published_threshold", similar, "a similarity or null"),
             ("licence", isinstance(self.licence, str), "text"),
             ("source", isinstance(self.source, str), "text"),
+            ("calibration", self.calibration is None or is_name(self.calibration), "a name or null"),
         ]
+
+
+def is_name(value: Any) -> bool:
+    """Whether this can be the name of a bundle or of a calibration."""
+    return isinstance(value, str) and NAME.fullmatch(value) is not None
 
 
 def are_numbers(values: Any, count: int, *, positive: bool = False) -> bool:
@@ -123,7 +128,7 @@ class Bundle:
 
     def describe(self) -> dict[str, Any]:
         """What matters to somebody who chooses a bundle or wants to know which one answered."""
-        shown = ("name", "kind", "dimension", "published_threshold", "licence", "source")
+        shown = ("name", "kind", "dimension", "published_threshold", "calibration", "licence", "source")
         hashes = {"sha256": self.sha256, "identity": self.identity}
         return {field: getattr(self.contract, field) for field in shown} | hashes
 
@@ -201,6 +206,11 @@ def save_bundle(contract: Contract, onnx_file: Path, folder: Path) -> Bundle:
     bundle = Bundle(contract, folder, onnx_file.name, hashlib.sha256(content).hexdigest())
     if onnx_file != bundle.path:
         write_atomically(bundle.path, content)
+    return rewrite_contract(bundle, contract)
+
+
+def rewrite_contract(bundle: Bundle, contract: Contract) -> Bundle:
+    """The bundle with another contract for the same file."""
     manifest = dataclasses.asdict(contract) | {"file": bundle.file, "sha256": bundle.sha256}
-    write_atomically(folder / MANIFEST, json.dumps(manifest, indent=2).encode() + b"\n")
-    return bundle
+    write_atomically(bundle.folder / MANIFEST, json.dumps(manifest, indent=2).encode() + b"\n")
+    return Bundle(contract, bundle.folder, bundle.file, bundle.sha256)

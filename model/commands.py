@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from model.bundle import MANIFEST, Bundle, load_bundle, read_contract, read_json, save_bundle
+from model.decide import Rule
 from model.draw import draw_faces
 from model.errors import BundleRefused, UnsupportedImage
 from model.folders import DEFAULT_DATA, DataFolder
@@ -38,6 +39,9 @@ Device = Annotated[
     Literal["auto", "cpu", "gpu"], typer.Option("--device", envvar="SAMEFACE_DEVICE", help="What to run on.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Extrapolate = Annotated[
+    bool, typer.Option("--extrapolate", help="Allow a rate beyond what the calibration's data supports.")
+]
 
 
 def save_picture(picture: Image.Image, path: Path) -> None:
@@ -63,6 +67,10 @@ def verify(
     threshold: Annotated[
         float | None, typer.Option(min=-1, max=1, help="Similarity that counts as the same.")
     ] = None,
+    target_fmr: Annotated[
+        float | None, typer.Option(help="False match rate to decide at, instead of a threshold.")
+    ] = None,
+    extrapolate: Extrapolate = False,
     faces: Annotated[
         Literal["prominent", "largest", "only"], typer.Option(help="Which face to take.")
     ] = "prominent",
@@ -73,9 +81,10 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Say whether two photos show the same person: exit code 0 if so, 1 if not."""
+    rule = Rule(threshold, target_fmr, extrapolate)
     photos = read_photo(probe), read_photo(reference)
     with pipeline_for(data, recognizer, detector, device) as pipeline:
-        decision = asyncio.run(pipeline.verify(*photos, threshold=threshold, faces=faces))
+        decision = asyncio.run(pipeline.verify(*photos, rule=rule, faces=faces))
     if as_json:
         print_json(decision)
     else:

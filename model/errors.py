@@ -71,6 +71,36 @@ class NotCalibrated(SamefaceError):
     code = "not_calibrated"
 
 
+class InvalidRule(SamefaceError):
+    """No decision can be made by this threshold or this rate."""
+
+    code = "invalid_request"
+
+
+class FmrNotSupported(SamefaceError):
+    """The calibration's data is too little for a false match rate this low."""
+
+    code = "fmr_not_supported"
+
+
+class FpirNotSupported(SamefaceError):
+    """The calibration's data is too little for a rate this low in a gallery this large."""
+
+    code = "fpir_not_supported"
+
+
+class CalibrationRefused(SamefaceError):
+    """A calibration is damaged, of another bundle, or its data cannot carry one."""
+
+    code = "calibration_refused"
+
+
+class LabelsRefused(SamefaceError):
+    """A folder of labelled photos, or a list about it, cannot be measured on."""
+
+    code = "labels_refused"
+
+
 class ModelMismatch(SamefaceError):
     """Embeddings of two models were about to be compared."""
 

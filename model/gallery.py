@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from model.bundle import Bundle
+from model.calibrations import Calibrations
 from model.candidates import select_search_device
-from model.errors import CalibrationNotFound, InvalidEmbedding, ModelMismatch, PersonNotFound
+from model.decide import Rule, Threshold, Thresholds
+from model.errors import InvalidEmbedding, ModelMismatch, PersonNotFound
 from model.faces import UNIT, Embedding, Floats
 from model.indexes import open_indexes
 from model.pipeline import EnrolledPerson, Pipeline
@@ -31,15 +33,18 @@ def open_gallery(path: Path, pipeline: Pipeline) -> "Gallery":
     """The gallery of a pipeline's recogniser, searched where the recogniser runs."""
     embedder = pipeline.embedder
     device = select_search_device(embedder.runtime.device, pipeline.options.device)
-    return Gallery(path, embedder.bundle, device)
+    return Gallery(path, embedder.bundle, device, pipeline.thresholds)
 
 
 class Gallery:
     """The people of all collections, as one recogniser sees them."""
 
-    def __init__(self, path: Path, bundle: Bundle, device: str = "cpu") -> None:
+    def __init__(
+        self, path: Path, bundle: Bundle, device: str = "cpu", thresholds: Thresholds | None = None
+    ) -> None:
         self.store = Store(path)
         self.bundle = bundle
+        self.thresholds = thresholds or Thresholds(Calibrations(bundle))
         self.indexes = open_indexes(self.store, device)
 
     def load(self) -> None:
@@ -59,7 +64,7 @@ class Gallery:
     ) -> tuple[Collection, bool]:
         """The collection, bound to this recogniser, and whether it is new."""
         if calibration is not None:
-            raise CalibrationNotFound(f"There is no calibration {calibration!r}.")
+            calibration = self.thresholds.calibrations.get(calibration).name
         contract = self.bundle.contract
         return self.store.create_collection(
             name,
@@ -122,6 +127,16 @@ class Gallery:
             for hits in found
         ]
 
+    def choose_threshold(self, collection: Collection, rule: Rule, fusion: str = "max") -> Threshold:
+        """What counts as a match among as many people as there are now, or why that cannot be said."""
+        return self.thresholds.for_gallery(
+            rule,
+            people=collection.people,
+            faces=collection.faces,
+            fusion=fusion,
+            calibration=collection.calibration,
+        )
+
     def get_enrolled(self, collection: Collection, person_id: str) -> EnrolledPerson:
         """A person with the embeddings of all faces, to verify a photo against."""
         found = self.store.embeddings_of(collection, [person_id])[person_id]
@@ -129,7 +144,9 @@ class Gallery:
             raise PersonNotFound(f"There is no person {person_id!r} with a face in {collection.name!r}.")
         identity = self.bundle.identity
         return EnrolledPerson(
-            person_id, {face_id: Embedding(values, identity) for face_id, values in found.items()}
+            person_id,
+            {face_id: Embedding(values, identity) for face_id, values in found.items()},
+            collection.calibration,
         )
 
     def take_embedding(self, values: Sequence[float] | Floats, made_by: str | None) -> Embedding:

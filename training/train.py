@@ -15,11 +15,11 @@ from model.terminal import report_counts
 from training.checkpoint import BEST, LAST, load_checkpoint, save_checkpoint
 from training.dataset import FaceSet, open_faces
 from training.errors import CheckpointRefused, RecipeRefused, TrainingDiverged
-from training.evaluate import PairTest
 from training.interruption import Interruption, await_interruption
 from training.journal import Journal
 from training.learner import Learner
 from training.loader import BatchOrder, Loader
+from training.pair_test import PairTest
 from training.processes import Processes, join_processes
 from training.recipe import Recipe
 from training.teacher import find_teacher, load_targets

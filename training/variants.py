@@ -17,7 +17,7 @@ from model.embed import Embedder
 from model.errors import BundleRefused, PairsRefused
 from model.faces import Pixels
 from model.image import PHOTO_NAMES
-from model.scores import Pair, PairAccuracy, measure_accuracy, read_pairs
+from model.pairs import Pair, PairAccuracy, measure_accuracy, read_pairs
 from model.session import open_runtime
 from training.dataset import decode_crop
 

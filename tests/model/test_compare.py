@@ -1,29 +1,18 @@
-"""Similarity of embeddings, and the threshold it is held against."""
+"""Similarity of embeddings."""
 
 import math
 
 import numpy as np
 import pytest
 
-from model.bundle import Contract
-from model.compare import Threshold, choose_threshold, measure_similarity
+from model.compare import measure_similarity
 from model.embed import to_unit
-from model.errors import BundleRefused, ModelMismatch, NotCalibrated
+from model.errors import BundleRefused, ModelMismatch
 from model.faces import Embedding
 
 
 def embedding(*values: float, identity: str = "one") -> Embedding:
     return Embedding(np.array(values, np.float32), identity)
-
-
-def contract(published_threshold: float | None) -> Contract:
-    return Contract(
-        name="a-model",
-        kind="detector",
-        input_size=(8, 8),
-        colour_order="rgb",
-        published_threshold=published_threshold,
-    )
 
 
 @pytest.mark.parametrize("degrees", [0, 30, 60, 90, 120, 180])
@@ -66,26 +55,3 @@ def test_the_length_of_an_embedding_does_not_count() -> None:
 def test_an_embedding_without_a_direction_is_refused(values: tuple[float, ...]) -> None:
     with pytest.raises(BundleRefused, match="without a direction"):
         to_unit(np.array(values, np.float32))
-
-
-def test_the_callers_threshold_comes_first() -> None:
-    assert choose_threshold(contract(0.4), 0.7, None) == Threshold(0.7)
-    assert choose_threshold(contract(None), 0.7, None) == Threshold(0.7)
-
-
-def test_a_threshold_of_zero_is_a_threshold() -> None:
-    assert choose_threshold(contract(0.4), 0.0, None).value == 0
-
-
-def test_the_published_threshold_comes_next() -> None:
-    assert choose_threshold(contract(0.4), None, None) == Threshold(0.4)
-
-
-def test_a_rate_without_a_calibration_is_refused() -> None:
-    with pytest.raises(NotCalibrated, match="a-model has no calibration"):
-        choose_threshold(contract(0.4), None, 1e-3)
-
-
-def test_without_any_threshold_one_is_asked_for() -> None:
-    with pytest.raises(NotCalibrated, match="neither a calibration nor a published threshold"):
-        choose_threshold(contract(None), None, None)

@@ -391,7 +391,7 @@ def test_pulling_again_keeps_a_calibration_and_writes_nothing(
         MODELS, "tiny", PublishedModel(PublishedFile("tiny.onnx", bundle.sha256, (source,)), bundle.contract)
     )
     pulled = pull_model("tiny", tmp_path / "models")
-    calibrated = dataclasses.replace(pulled.contract, calibration={"name": "ours"})
+    calibrated = dataclasses.replace(pulled.contract, calibration="ours")
     save_bundle(calibrated, pulled.path, pulled.folder)
     written = (pulled.folder / MANIFEST).stat().st_mtime_ns
     assert pull_model("tiny", tmp_path / "models").contract.calibration == {"name": "ours"}

@@ -1,73 +1,67 @@
-"""Accuracy is the one that a person would count, and a pair that cannot be scored is wrong."""
+"""Every pair is counted once, at its similarity, whatever the size of a tile."""
 
-from pathlib import Path
+import itertools
 
 import numpy as np
 import pytest
 
-from model.errors import PairsRefused
-from model.scores import Pair, find_best_threshold, measure_accuracy, read_pairs
-
-NOWHERE = Path("nowhere")
-
-
-def pairs_of(answers: list[tuple[int, bool]]) -> list[Pair]:
-    return [Pair(fold, same, NOWHERE, NOWHERE) for fold, same in answers]
+from model import scores
+from model.scores import LabelledEmbeddings, count_scores, score_all_pairs
+from tests.model.strangers import draw_people
 
 
-def test_pairs_are_read_with_their_folds_and_whatever_suffix_their_pictures_have(tmp_path: Path):
-    for name in ("Ada/Ada_0001.jpg", "Ada/Ada_0002.webp", "Bo/Bo_0010.png"):
-        (tmp_path / "crops" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "crops" / name).touch()
-    file = tmp_path / "pairs.txt"
-    file.write_text("2\t1\nAda\t1\t2\nAda\t1\tBo\t10\nAda 2 1\nBo 10 Cy 3\n")
-    pairs = read_pairs(file, tmp_path / "crops")
-    assert [(pair.fold, pair.same_person) for pair in pairs] == [(0, True), (0, False), (1, True), (1, False)]
-    assert [pair.reference.name for pair in pairs] == [
-        "Ada_0002.webp",
-        "Bo_0010.png",
-        "Ada_0001.jpg",
-        "Cy_0003",
+def naive(faces: LabelledEmbeddings) -> tuple[list[float], list[float]]:
+    genuine, impostor = [], []
+    for one, other in itertools.combinations(range(len(faces.people)), 2):
+        similarity = round(float(faces.embeddings[one] @ faces.embeddings[other]), 6)
+        (genuine if faces.people[one] == faces.people[other] else impostor).append(similarity)
+    return genuine, impostor
+
+
+@pytest.mark.parametrize("tile", [5, 7, 16, 2048])
+def test_all_pairs_are_counted_once(tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scores, "TILE", tile)
+    faces = draw_people(12, 3)
+    for found, expected in zip(score_all_pairs(faces), naive(faces), strict=True):
+        assert found.pairs == len(expected)
+        for threshold in (-1, -0.2, 0, 0.1, 0.5, 1):
+            close = sum(similarity >= threshold for similarity in expected)
+            assert found.count_from(threshold) == pytest.approx(close, abs=1)
+
+
+def test_the_order_of_the_faces_does_not_matter() -> None:
+    faces = draw_people(30, 2)
+    order = np.random.default_rng(1).permutation(len(faces.people))
+    shuffled = LabelledEmbeddings(faces.embeddings[order], faces.people[order])
+    for one, other in zip(score_all_pairs(faces), score_all_pairs(shuffled), strict=True):
+        # The last bit of a product may depend on the order, and with it the sixth digit.
+        assert [one.count_from(s / 50) for s in range(-49, 50)] == pytest.approx(
+            [other.count_from(s / 50) for s in range(-49, 50)], abs=1
+        )
+
+
+def test_a_threshold_lets_no_larger_share_pass() -> None:
+    found = count_scores(np.array([0.1, 0.2, 0.2, 0.3, 0.4]))
+    assert [found.find_threshold(share) for share in (1, 0.8, 0.6, 0.4, 0.2, 0)] == [
+        -1,
+        0.100001,
+        0.200001,
+        0.200001,
+        0.300001,
+        0.400001,
     ]
-    assert not pairs[-1].reference.exists()
+    assert [found.count_from(threshold) for threshold in (0.2, 0.200001, 0.4, 0.400001, 1)] == [4, 2, 1, 0, 0]
+    assert (found.share_from(0.3), found.share_below(0.3)) == (0.4, 0.6)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "10 300\n", "nonsense\n", "1 1\nAda x y\n", "1 1\nAda 1\n", "1 0\nAda 1 2\n"]
-)
-def test_a_file_that_lists_no_pairs_is_refused(tmp_path: Path, text: str):
-    (tmp_path / "pairs.txt").write_text(text)
-    with pytest.raises(PairsRefused):
-        read_pairs(tmp_path / "pairs.txt", tmp_path)
+def test_when_all_are_equal_to_one_no_threshold_is_strict_enough() -> None:
+    assert count_scores(np.ones(5)).find_threshold(0.1) == 1
 
 
-def test_a_missing_file_is_refused(tmp_path: Path):
-    with pytest.raises(PairsRefused, match="cannot be read"):
-        read_pairs(tmp_path / "pairs.txt", tmp_path)
+def test_similarities_beyond_one_by_rounding_are_counted_as_one() -> None:
+    assert count_scores(np.array([1.0000001, -1.0000001])).count_from(1) == 1
 
 
-def test_the_best_threshold_is_the_one_that_trying_all_of_them_finds():
-    random = np.random.default_rng(0)
-    for _ in range(50):
-        same = random.random(40) < 0.5
-        scores = np.round(random.normal(same * 0.5, 0.4), 1)  # with ties
-        errors = {threshold: np.sum((scores >= threshold) != same) for threshold in scores}
-        found = find_best_threshold(scores, same)
-        assert errors[found] == min(errors.values())
-
-
-def test_each_fold_is_decided_by_the_threshold_of_the_others():
-    pairs = pairs_of([(0, True), (0, False), (1, True), (1, False)])
-    assert measure_accuracy([0.9, 0.1, 0.9, 0.2], pairs).accuracy == 1
-    # Fold 1 alone would put the threshold at 0.3; fold 0 puts it at 0.9, where fold 1 misses its match.
-    assert measure_accuracy([0.9, 0.8, 0.3, 0.2], pairs).wrong == 2
-
-
-def test_a_pair_without_a_similarity_is_wrong_and_counted():
-    pairs = pairs_of([(fold, same) for fold in (0, 1) for same in (True, True, False)])
-    measured = measure_accuracy([float("nan"), 0.9, 0.1, 0.9, 0.8, 0.2], pairs)
-    assert (measured.pairs, measured.wrong, measured.missing) == (6, 2, 1)  # 0.8 is below fold 0's 0.9
-
-
-def test_nothing_scored_is_all_wrong():
-    assert measure_accuracy([float("nan")] * 2, pairs_of([(0, True), (0, False)])).accuracy == 0
+def test_the_mean_excess_is_measured_from_the_threshold() -> None:
+    assert count_scores(np.array([0.1, 0.4, 0.6])).mean_excess(0.3) == pytest.approx(0.2)
+    assert count_scores(np.array([0.1])).mean_excess(0.3) == 0

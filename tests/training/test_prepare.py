@@ -19,7 +19,7 @@ from tests.conftest import wait_for
 from tests.pictures import draw_photo, draw_speck, encode, photo_of
 from training.dataset import open_faces
 from training.errors import DatasetRefused
-from training.prepare import FaceCutter, encode_jpeg, open_cutter, prepare_faces, work_through
+from training.prepare import FaceCutter, encode_jpeg, open_cutter, prepare_faces
 
 
 class WatchedCutter(FaceCutter):
@@ -206,20 +206,6 @@ def test_a_stopped_process_leaves_only_whole_crops(data: Path, tmp_path: Path, b
     summary = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
     assert (summary["already_there"], summary["crops_made"]) == (len(made), 400 - len(made))
     assert not list(out.rglob("*.part"))
-
-
-def test_few_photos_are_under_way_at_a_time_and_results_keep_their_order() -> None:
-    taken = []
-
-    def items():
-        for number in range(1000):
-            taken.append(number)
-            yield number
-
-    results = work_through(lambda number: number * 2, items(), threads=2)
-    assert next(results) == 0
-    assert len(taken) < 20
-    assert list(results) == [number * 2 for number in range(1, 1000)]
 
 
 def test_two_runs_at_once_into_one_folder_are_refused(raw: Path, tmp_path: Path, cutter: FaceCutter) -> None:

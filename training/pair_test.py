@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from model.faces import Floats
-from model.scores import PairAccuracy, measure_accuracy, read_pairs
+from model.pairs import PairAccuracy, measure_accuracy, read_pairs
 from training.crop import to_input
 from training.dataset import decode_crop
 from training.errors import DatasetRefused

@@ -9,13 +9,13 @@ pytest.importorskip("torch")
 
 import torch
 
-from model.scores import measure_accuracy
+from model.pairs import measure_accuracy
 from tests.training.conftest import IMAGES, PEOPLE
 from training.backbones import build_backbone
 from training.crop import to_input
 from training.dataset import decode_crop
 from training.errors import DatasetRefused
-from training.evaluate import PairTest
+from training.pair_test import PairTest
 from training.synthetic import write_pairs
 
 CPU = torch.device("cpu")

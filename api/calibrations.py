@@ -1,0 +1,18 @@
+"""Which calibrations a threshold can rest on."""
+
+import asyncio
+
+from fastapi import APIRouter
+
+from api import examples
+from api.calibration_schemas import CalibrationList
+from api.dependencies import READ, Pipeline
+from api.documentation import KEY_PROBLEMS, answers
+
+router = APIRouter(prefix="/v1", tags=["models"], dependencies=[READ])
+
+
+@router.get("/calibrations", responses=answers(examples.CALIBRATIONS, *KEY_PROBLEMS))
+async def list_calibrations(pipeline: Pipeline) -> CalibrationList:
+    """List what the recogniser is calibrated on, and the error rates that its thresholds have there."""
+    return await asyncio.to_thread(CalibrationList.of, pipeline.thresholds.calibrations)

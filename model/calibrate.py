@@ -1,0 +1,54 @@
+"""Labelled faces to a calibration."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from model.bundle import Bundle
+from model.calibration import Calibration, Evidence, fit_curve, measure_decades
+from model.calibrations import complete_name
+from model.errors import LabelsRefused
+from model.fusion import measure_fusions
+from model.groups import Group, measure_groups
+from model.labelled import LabelledFaces
+from model.scores import score_all_pairs
+
+
+def calibrate(
+    bundle: Bundle,
+    name: str,
+    faces: LabelledFaces,
+    *,
+    data: str,
+    target_fmr: float,
+    groups: Sequence[Group] = (),
+    by_worst_group: bool = False,
+) -> Calibration:
+    """The error rates of a bundle on these faces, everybody compared with everybody.
+
+    Groups are reported at the threshold for `target_fmr`, or for the lowest supported rate if that is higher.
+    """
+    if by_worst_group and not groups:
+        raise LabelsRefused("To calibrate by the worst group, give the groups, too.")
+    genuine, impostor = score_all_pairs(faces.embedded)
+    if not genuine.pairs:
+        raise LabelsRefused("There are no genuine pairs: some people need two photos or more.")
+    curve = fit_curve([group.impostor for group in groups] if by_worst_group else [impostor])
+    working = curve.similarity_at(max(target_fmr, curve.lowest_fmr))
+    return Calibration(
+        name=complete_name(bundle, name),
+        identity=bundle.identity,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        evidence=Evidence(
+            data=data,
+            people=faces.embedded.identities,
+            faces=len(faces.files),
+            failed=len(faces.failed),
+            genuine_pairs=genuine.pairs,
+            impostor_pairs=impostor.pairs,
+            by_worst_group=by_worst_group,
+        ),
+        curve=curve,
+        fusions=measure_fusions(faces.embedded),
+        decades=measure_decades(faces.embedded, curve),
+        groups=measure_groups(groups, working),
+    )

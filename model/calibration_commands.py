@@ -1,0 +1,167 @@
+"""The command that measures error rates on the user's own photos."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Column, Table
+
+from model.bundle import load_bundle
+from model.calibrate import calibrate as measure
+from model.calibration import Calibration, need_more
+from model.calibrations import save_calibration
+from model.commands import AsJson, Data, Detector, Device, pipeline_for
+from model.decide import TARGET_FMR, Rule
+from model.folders import DEFAULT_DATA, DataFolder
+from model.groups import compare_groups, read_groups
+from model.intervals import ErrorRates, Rate
+from model.labelled import LabelledFaces, Lookalikes, choose_embed, find_lookalikes, read_labelled
+from model.terminal import console, print_json, report_counts
+
+app = typer.Typer()
+
+BundleFolder = Annotated[Path, typer.Argument(help="A bundle's folder, or its name in the data folder.")]
+Aligned = Annotated[bool, typer.Option("--aligned", help="The pictures are aligned crops already.")]
+Groups = Annotated[Path | None, typer.Option(help="A CSV of identity,group: error rates for each group.")]
+
+
+@app.callback()
+def room() -> None:
+    """Keep `calibrate` a command by name although it is the only one."""
+
+
+def find_bundle(bundle: Path, data: Path) -> Path:
+    """The folder of a bundle that is named by its folder or by its name."""
+    named = DataFolder(data).models / bundle
+    return named if not bundle.expanduser().is_dir() and named.is_dir() else bundle.expanduser()
+
+
+@app.command()
+def calibrate(
+    bundle: BundleFolder,
+    folder: Annotated[Path, typer.Argument(help="Photos of people, a folder for each.")],
+    name: Annotated[str, typer.Option(help="Of the calibration.")] = "own",
+    groups: Groups = None,
+    by_worst_group: Annotated[
+        bool, typer.Option("--by-worst-group", help="Let the group with most false matches set thresholds.")
+    ] = False,
+    target_fmr: Annotated[float, typer.Option(help="Where groups are compared.")] = TARGET_FMR,
+    aligned: Aligned = False,
+    default: Annotated[
+        bool,
+        typer.Option("--default", help="Decide by it; the first calibration of a bundle is that anyway."),
+    ] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the calibration of this name.")] = False,
+    data: Data = DEFAULT_DATA,
+    detector: Detector = None,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Measure a recogniser's error rates on photos of your own cameras, for thresholds that hold there."""
+    Rule(rate=target_fmr)
+    recognizer = find_bundle(bundle, data)
+    with pipeline_for(data, recognizer, detector, device) as pipeline, report_counts() as progress:
+        embed = choose_embed(pipeline, aligned=aligned)
+        faces = read_labelled(folder.expanduser(), embed, pipeline.options.threads, progress)
+    measured = measure(
+        load_bundle(recognizer, "recogniser"),
+        name,
+        faces,
+        data=folder.expanduser().absolute().name,
+        target_fmr=target_fmr,
+        groups=read_groups(groups.expanduser(), faces) if groups else (),
+        by_worst_group=by_worst_group,
+    )
+    path = save_calibration(measured, load_bundle(recognizer), default=default, replacing=replace)
+    lookalikes = find_lookalikes(faces)
+    if as_json:
+        print_json(describe(measured, faces, lookalikes, path))
+    else:
+        show(measured, lookalikes, path)
+
+
+def describe(
+    measured: Calibration, faces: LabelledFaces, lookalikes: list[Lookalikes], path: Path
+) -> dict[str, Any]:
+    """All that was found out, for a script."""
+    decade, pairs, people = need_more(measured.evidence)
+    return {
+        **measured.describe(),
+        "next_decade": {"fmr": decade, "more_pairs": pairs, "more_people": people},
+        "lookalikes": lookalikes,
+        "failed": faces.failed,
+        "file": path,
+    }
+
+
+def show(measured: Calibration, lookalikes: list[Lookalikes], path: Path) -> None:
+    """All that was found out, for a person."""
+    evidence = measured.evidence
+    console.print(
+        f"[green]{escape(measured.name)}[/green]: {evidence.people:,} people, {evidence.faces:,} faces"
+        f" ({evidence.failed:,} photos without), {evidence.genuine_pairs:,} genuine and"
+        f" {evidence.impostor_pairs:,} impostor pairs",
+        soft_wrap=True,
+    )
+    table = Table("FMR", "threshold", "FNMR", "95 % interval of the FMR", "of the FNMR")
+    for number, rates in enumerate(measured.decades, 1):
+        table.add_row(f"1e-{number}", *describe_rates(rates))
+    console.print(table)
+    decade, pairs, people = need_more(evidence)
+    console.print(
+        f"Rates from {measured.lowest_fmr:.2g} up are supported. For {decade:.0e} it takes {pairs:,} impostor"
+        f" pairs more: about {people:,} people more with as many photos each.",
+        soft_wrap=True,
+    )
+    show_groups(measured)
+    if lookalikes:
+        several = Table(
+            Column("photo", overflow="fold"), Column("of another person", overflow="fold"), "similarity"
+        )
+        for pair in lookalikes:
+            several.add_row(escape(pair.file), escape(pair.other), f"{pair.similarity:.3f}")
+        console.print(
+            "\nAs similar as two photos of one person. If they are, correct it: they count as false matches.",
+            several,
+        )
+    console.print(f"Written to {escape(str(path))}.", soft_wrap=True)
+
+
+def describe_rates(rates: ErrorRates) -> list[str]:
+    """A row of a table, but for its name."""
+    return [
+        f"{rates.threshold:.4f}",
+        f"{rates.fnmr.value:.2%}",
+        describe_interval(rates.fmr),
+        describe_interval(rates.fnmr),
+    ]
+
+
+def describe_interval(rate: Rate) -> str:
+    """From where to where."""
+    return f"{rate.low:.1%} to {rate.high:.1%}" if rate.high > 0.001 else f"{rate.low:.1e} to {rate.high:.1e}"
+
+
+def show_groups(measured: Calibration) -> None:
+    """How groups fare, if there are any."""
+    if not measured.groups:
+        return
+    table = Table("group", "people", "FMR", "FNMR", "95 % interval of the FMR", "of the FNMR")
+    for group in measured.groups:
+        rates = group.rates
+        table.add_row(
+            escape(group.group),
+            f"{group.people:,}",
+            f"{rates.fmr.value:.2g}",
+            f"{rates.fnmr.value:.2%}",
+            describe_interval(rates.fmr),
+            describe_interval(rates.fnmr),
+        )
+    fmr, fnmr = compare_groups(measured.groups)
+    ratio = ", ".join(
+        f"{name} {value:.1f} times" if value else f"{name}: the best has none"
+        for name, value in (("FMR", fmr), ("FNMR", fnmr))
+    )
+    console.print(f"\nAt the threshold {measured.groups[0].rates.threshold:.4f}:", table)
+    console.print(f"The worst group against the best: {ratio}.")

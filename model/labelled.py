@@ -1,0 +1,166 @@
+"""A folder of labelled photos, one folder per person, to the embeddings of its faces."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from model.errors import LabelsRefused, SamefaceError, UnsupportedImage
+from model.faces import Floats
+from model.image import PHOTO_NAMES, decode_image, read_photo
+from model.parallel import work_through
+from model.pipeline import Pipeline
+from model.progress import Progress, ignore_progress
+from model.scores import LabelledEmbeddings, to_step, walk_tiles
+
+Embed: TypeAlias = Callable[[bytes], Floats]
+
+SHOWN = 10  # entries of a list in an error's sentence
+MOST_LOOKALIKES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A photo that yields no embedding, and why."""
+
+    file: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lookalikes:
+    """Two photos of different people that are very similar; often they are of one person."""
+
+    file: str
+    other: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledFaces:
+    """Everybody's faces, and the photos that have none."""
+
+    names: list[str]  # of people, by their number
+    files: list[str]  # of faces: person/file
+    embedded: LabelledEmbeddings
+    failed: list[Failure]
+
+    @property
+    def photos(self) -> int:
+        """How many were looked at."""
+        return len(self.files) + len(self.failed)
+
+
+def embed_photo(pipeline: Pipeline, photo: bytes) -> Floats:
+    """The embedding of the prominent face of a photo, as `/v1/verify` would take it."""
+    look = pipeline.embed_one_face("photo", photo, faces="prominent", min_quality=0.0)
+    return look.faces[0].embedding.values
+
+
+def embed_crop(pipeline: Pipeline, photo: bytes) -> Floats:
+    """The embedding of a crop that is aligned already."""
+    image, size = decode_image(photo, pipeline.options.limits), pipeline.embedder.bundle.contract.input_size
+    if image.size != size:
+        raise UnsupportedImage(f"A crop must have {size[0]} x {size[1]} pixels.")
+    return pipeline.embedder.embed([np.asarray(image)])[0].values
+
+
+def choose_embed(pipeline: Pipeline, *, aligned: bool) -> Embed:
+    """How the pictures of a data set become embeddings."""
+    embed = embed_crop if aligned else embed_photo
+    return lambda photo: embed(pipeline, photo)
+
+
+def read_labelled(
+    folder: Path, embed: Embed, threads: int, progress: Progress = ignore_progress
+) -> LabelledFaces:
+    """The faces of all photos in `folder/<person>/`; the same photo under two people is an error."""
+    people = list_people(folder)
+    paths = [path for photos in people.values() for path in photos]
+    refuse_duplicates(folder, paths)
+    owners = np.repeat(np.arange(len(people)), [len(photos) for photos in people.values()])
+    files, embeddings, kept, failed = [], [], [], []
+    with closing(work_through(lambda path: try_embedding(path, embed), paths, threads)) as results:
+        for done, (path, owner, result) in enumerate(zip(paths, owners, results, strict=True), 1):
+            file = f"{path.parent.name}/{path.name}"
+            if isinstance(result, SamefaceError):
+                failed.append(Failure(file, result.code))
+            else:
+                files.append(file)
+                embeddings.append(result)
+                kept.append(owner)
+            progress("embedding", done, len(paths))
+    if not files:
+        raise LabelsRefused(f"No photo in {folder} has a face that can be embedded.")
+    return LabelledFaces(
+        list(people), files, LabelledEmbeddings(np.stack(embeddings), np.array(kept)), failed
+    )
+
+
+def try_embedding(path: Path, embed: Embed) -> Floats | SamefaceError:
+    """The embedding of a photo, or why it has none."""
+    try:
+        return embed(read_photo(path))
+    except SamefaceError as error:
+        return error
+
+
+def list_people(folder: Path) -> dict[str, list[Path]]:
+    """Everybody's photos by name."""
+    try:
+        folders = sorted(path for path in folder.iterdir() if path.is_dir())
+    except OSError as error:
+        raise LabelsRefused(f"{folder} cannot be read: {error.strerror}.") from error
+    people = {
+        person.name: sorted(path for path in person.iterdir() if PHOTO_NAMES.fullmatch(path.name))
+        for person in folders
+    }
+    people = {name: photos for name, photos in people.items() if photos}
+    if len(people) < 2:
+        raise LabelsRefused(f"{folder} must have folders of photos, one per person, of two people or more.")
+    return people
+
+
+def refuse_duplicates(folder: Path, paths: Iterable[Path]) -> None:
+    """One photo under two names would be an impostor pair of similarity 1."""
+    by_content = defaultdict(list)
+    for path in paths:
+        by_content[hashlib.sha256(read_photo(path)).digest()].append(path)
+    found = [same for same in by_content.values() if len({path.parent for path in same}) > 1]
+    if found:
+        lines = [" = ".join(str(path.relative_to(folder)) for path in same) for same in found]
+        rest = f" and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
+        raise LabelsRefused(
+            f"{len(lines)} photos are in the folders of several people: {'; '.join(lines[:SHOWN])}{rest}."
+            " They would be counted as false matches: leave each with the person it shows.",
+            duplicates=lines,
+        )
+
+
+def find_lookalikes(faces: LabelledFaces) -> list[Lookalikes]:
+    """Pairs of different people that are as similar as two photos of one person usually are."""
+    threshold = find_typical(faces.embedded)
+
+    def walk() -> Iterator[Lookalikes]:
+        embeddings = faces.embedded.embeddings
+        for tile in walk_tiles(faces.embedded):
+            for row, column in np.argwhere(tile.impostor & (tile.steps >= to_step(threshold))):
+                one, other = tile.rows.start + int(row), tile.columns.start + int(column)
+                similarity = round(float(embeddings[one] @ embeddings[other]), 6)
+                yield Lookalikes(faces.files[one], faces.files[other], similarity)
+
+    return sorted(walk(), key=lambda pair: -pair.similarity)[:MOST_LOOKALIKES]
+
+
+def find_typical(faces: LabelledEmbeddings) -> float:
+    """The median similarity of two faces of one person, a pair from everybody who has one."""
+    order = np.argsort(faces.people, kind="stable")
+    people, embeddings = faces.people[order], faces.embeddings[order]
+    _, first, counts = np.unique(people, return_index=True, return_counts=True)
+    first = first[counts > 1]
+    return float(np.median(np.einsum("ij,ij->i", embeddings[first], embeddings[first + 1])))

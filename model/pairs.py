@@ -1,0 +1,103 @@
+"""Pairs as LFW lists them, and how well similarities tell them apart."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from model.errors import PairsRefused
+from model.faces import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two pictures, whether they show one person, and the fold they belong to."""
+
+    fold: int
+    same_person: bool
+    probe: Path
+    reference: Path
+
+
+@dataclass(frozen=True, slots=True)
+class PairAccuracy:
+    """How many pairs are decided right, each fold by the threshold that suits the others best."""
+
+    pairs: int
+    wrong: int
+    missing: int  # pairs without a similarity, which are wrong
+    threshold: float  # the mean over the folds
+
+    @property
+    def accuracy(self) -> float:
+        """The share of right decisions."""
+        return 1 - self.wrong / self.pairs
+
+
+def read_pairs(file: Path, images: Path) -> list[Pair]:
+    """The pairs of a file like LFW's `pairs.txt`, over `images/<Name>/<Name>_<nnnn>` of any suffix.
+
+    Its header says how many folds there are and how many matched and mismatched pairs each has. A picture
+    that is not there stays in its pair, as a path without a suffix: whoever scores it must count it.
+    """
+    try:
+        header, *lines = (line.split() for line in file.read_text("utf-8").splitlines() if line.strip())
+        size = int(header[-1])
+        rows = [parse_line(fields) for fields in lines]
+    except OSError as error:
+        raise PairsRefused(f"{file} cannot be read: {error.strerror}.") from error
+    except (ValueError, IndexError) as error:
+        raise PairsRefused(f"{file} is no list of pairs as LFW has it.") from error
+    if not rows or size < 1:
+        raise PairsRefused(f"{file} lists no pairs.")
+    found = {path.with_suffix(""): path for path in images.glob("*/*")}
+    pairs = []
+    for number, (first, second) in enumerate(rows):
+        probe, reference = (images / name / f"{name}_{index:04d}" for name, index in (first, second))
+        same = first[0] == second[0]
+        pairs.append(
+            Pair(number // (2 * size), same, found.get(probe, probe), found.get(reference, reference))
+        )
+    return pairs
+
+
+def parse_line(fields: list[str]) -> tuple[tuple[str, int], tuple[str, int]]:
+    """`Name 1 2` is two pictures of one person, `Name 1 Other 2` one each of two."""
+    if len(fields) == 3:
+        name, first, second = fields
+        return (name, int(first)), (name, int(second))
+    name, first, other, second = fields
+    return (name, int(first)), (other, int(second))
+
+
+def measure_accuracy(similarities: Sequence[float] | Floats, pairs: Sequence[Pair]) -> PairAccuracy:
+    """Decide each fold by the best threshold of the others; a pair without a similarity (NaN) is wrong."""
+    scores = np.asarray(similarities, np.float64)
+    same = np.array([pair.same_person for pair in pairs])
+    folds = np.array([pair.fold for pair in pairs])
+    wrong, thresholds = 0, []
+    for fold in np.unique(folds):
+        tried = folds == fold
+        others = ~tried if (~tried).any() else tried  # of a single fold, its own
+        threshold = find_best_threshold(scores[others], same[others])
+        thresholds.append(threshold)
+        decided = scores[tried] >= threshold
+        wrong += int(np.sum((decided != same[tried]) | np.isnan(scores[tried])))
+    return PairAccuracy(len(pairs), wrong, int(np.isnan(scores).sum()), float(np.mean(thresholds)))
+
+
+def find_best_threshold(scores: Floats, same: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> float:
+    """The similarity with the fewest errors when it and all above it count as the same person."""
+    known = ~np.isnan(scores)
+    if not known.any():
+        return 0.0
+    scores, same = scores[known], same[known]
+    order = np.argsort(scores, kind="stable")
+    scores, same = scores[order], same[order]
+    # With the threshold at the k-th score, genuine pairs before it are missed, impostors from it on match.
+    missed = np.concatenate(([0], np.cumsum(same)[:-1]))
+    matched = np.cumsum(~same[::-1])[::-1]
+    first = np.concatenate(([True], scores[1:] != scores[:-1]))  # equal scores are decided together
+    errors = np.where(first, missed + matched, len(scores) + 1)
+    return float(scores[int(np.argmin(errors))])
