@@ -83,6 +83,7 @@ def open_parts(app: FastAPI) -> None:
     """Open the networks, and the gallery of the recogniser among them."""
     settings: Settings = app.state.settings
     pipeline = open_pipeline(settings.pipeline_options())
+    pipeline.thresholds.refuse_own_rate()
     gallery = app.state.gallery = open_gallery(settings.folder.gallery, pipeline)
     gallery.load()
     app.state.pipeline = pipeline  # last: now the server is ready

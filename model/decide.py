@@ -89,6 +89,11 @@ class Thresholds:
         self.target_fmr = target_fmr
         self.target_fpir = target_fpir
 
+    def refuse_own_rate(self) -> None:
+        """Say at once, and not to every caller, that the default rate is not supported."""
+        if self.calibrations.default:
+            self.for_pair(AT_OWN_RATE)
+
     def for_pair(self, rule: Rule, *, calibration: str | None = None, faces: int = 1) -> Threshold:
         """To compare a face with one person, who may have several."""
         chosen = self.find_calibration(calibration)

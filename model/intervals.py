@@ -1,20 +1,23 @@
 """How sure a measured error rate is: a bootstrap over people, because pairs that share a person are alike."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from model.scores import LabelledEmbeddings, to_step, walk_tiles
+from model.faces import Floats
+from model.scores import Flags, LabelledEmbeddings, ListedPairs, to_step, to_steps, walk_tiles
 
 Rates: TypeAlias = NDArray[np.float64]
+Weights: TypeAlias = NDArray[np.floating]  # of some pairs, in every draw
 
 DRAWS = 400
 SEED = 20180109
 LEVEL = 95  # per cent
 NONE_SEEN = 3.0  # of n without an error, 95 % sure: the rate is below 3 / n
+PAIRS_AT_ONCE = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,15 @@ class Rate:
     value: float
     low: float
     high: float
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRates:
+    """Both error rates at a threshold."""
+
+    threshold: float
+    fmr: Rate
+    fnmr: Rate
 
 
 def summarize(errors: float, cases: float, drawn: Rates) -> Rate:
@@ -37,52 +49,10 @@ def summarize(errors: float, cases: float, drawn: Rates) -> Rate:
     return Rate(float(errors / cases), float(low), float(high))
 
 
-def draw_people(people: int) -> NDArray[np.float32]:
+def draw_people(people: int) -> Floats:
     """How often each person is drawn when as many are drawn as there are, for every draw: (DRAWS, people)."""
     drawing = np.random.default_rng(SEED)
     return drawing.multinomial(people, np.full(people, 1 / people), DRAWS).astype(np.float32)
-
-
-def draw_rates(
-    errors: NDArray[np.float64], cases: NDArray[np.float64], weights: NDArray[np.float32]
-) -> Rates:
-    """The rate in every draw, of errors and cases that belong to one person each: (DRAWS,)."""
-    with np.errstate(invalid="ignore"):  # nobody who was drawn has a case
-        rates: Rates = (weights @ errors) / (weights @ cases)
-    return rates
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorRates:
-    """Both error rates at a threshold."""
-
-    threshold: float
-    fmr: Rate
-    fnmr: Rate
-
-
-def measure_rates(faces: LabelledEmbeddings, thresholds: Sequence[float]) -> list[ErrorRates]:
-    """FMR and FNMR at each threshold over all pairs of faces, with their intervals.
-
-    A pair of two people weighs as often as both were drawn, multiplied; a person drawn twice is never an
-    impostor of itself.
-    """
-    _, people = np.unique(faces.people, return_inverse=True)
-    weights = draw_people(int(people.max()) + 1)
-    by_face = weights[:, people]  # (DRAWS, faces)
-    impostors, genuine = Tally(len(thresholds)), Tally(len(thresholds))
-    for tile in walk_tiles(faces):
-        rows, columns = by_face[:, tile.rows], by_face[:, tile.columns]
-        impostors.add_cases(tile.impostor, rows, columns)
-        genuine.add_cases(tile.genuine, rows, None)
-        for place, threshold in enumerate(thresholds):
-            match = tile.steps >= to_step(threshold)
-            impostors.add_errors(place, match & tile.impostor, rows, columns)
-            genuine.add_errors(place, ~match & tile.genuine, rows, None)
-    return [
-        ErrorRates(threshold, impostors.summarize(place), genuine.summarize(place))
-        for place, threshold in enumerate(thresholds)
-    ]
 
 
 class Tally:
@@ -90,42 +60,119 @@ class Tally:
 
     def __init__(self, thresholds: int) -> None:
         self.cases = 0
-        self.errors = np.zeros(thresholds)
         self.drawn_cases = np.zeros(DRAWS)
+        self.errors = np.zeros(thresholds)
         self.drawn_errors = np.zeros((thresholds, DRAWS))
 
-    def add_cases(
-        self,
-        pairs: NDArray[np.bool_],
-        rows: NDArray[np.float32],
-        columns: NDArray[np.float32] | None,
-    ) -> None:
-        """Pairs of a tile that are of the kind."""
-        self.cases += int(pairs.sum())
-        self.drawn_cases += weigh(pairs, rows, columns)
+    def add_cases(self, count: int, drawn: Weights) -> None:
+        """Pairs of the kind."""
+        self.cases += count
+        self.drawn_cases += drawn
 
-    def add_errors(
-        self,
-        place: int,
-        pairs: NDArray[np.bool_],
-        rows: NDArray[np.float32],
-        columns: NDArray[np.float32] | None,
-    ) -> None:
-        """Pairs of a tile that are decided wrong at a threshold."""
-        self.errors[place] += int(pairs.sum())
-        self.drawn_errors[place] += weigh(pairs, rows, columns)
+    def add_errors(self, place: int, count: int, drawn: Weights) -> None:
+        """Pairs of the kind that are decided wrong at a threshold."""
+        self.errors[place] += count
+        self.drawn_errors[place] += drawn
+
+    def draw(self, place: int) -> Rates:
+        """The rate at a threshold in every draw."""
+        with np.errstate(invalid="ignore"):  # nobody who was drawn has a case
+            drawn: Rates = self.drawn_errors[place] / self.drawn_cases
+        return drawn
 
     def summarize(self, place: int) -> Rate:
         """The rate at a threshold."""
-        with np.errstate(invalid="ignore"):
-            drawn = self.drawn_errors[place] / self.drawn_cases
-        return summarize(self.errors[place], self.cases, drawn)
+        return summarize(self.errors[place], self.cases, self.draw(place))
 
 
-def weigh(pairs: NDArray[np.bool_], rows: NDArray[np.float32], columns: NDArray[np.float32] | None) -> Rates:
-    """What marked pairs weigh in every draw: as both sides, or of one person's pairs, as that person does."""
+def measure_rates(pairs: LabelledEmbeddings | ListedPairs, thresholds: Sequence[float]) -> list[ErrorRates]:
+    """FMR and FNMR at each threshold, with their intervals."""
+    impostors, genuine = tally_errors(pairs, thresholds)
+    return [
+        ErrorRates(threshold, impostors.summarize(place), genuine.summarize(place))
+        for place, threshold in enumerate(thresholds)
+    ]
+
+
+def measure_mean_rate(pairs: LabelledEmbeddings | ListedPairs, threshold: float) -> Rate:
+    """The mean of FMR and FNMR at a threshold: where they are equal, the EER."""
+    impostors, genuine = tally_errors(pairs, [threshold])
+    fmr, fnmr = impostors.summarize(0), genuine.summarize(0)
+    mean = (fmr.value + fnmr.value) / 2
+    if not mean:
+        return Rate(0.0, 0.0, (fmr.high + fnmr.high) / 2)
+    return summarize(mean, 1, (impostors.draw(0) + genuine.draw(0)) / 2)
+
+
+def tally_errors(pairs: LabelledEmbeddings | ListedPairs, thresholds: Sequence[float]) -> tuple[Tally, Tally]:
+    """What impostors and genuine pairs weigh in every draw, and those of them that are decided wrong."""
+    steps = [to_step(threshold) for threshold in thresholds]
+    return tally_all(pairs, steps) if isinstance(pairs, LabelledEmbeddings) else tally_listed(pairs, steps)
+
+
+def tally_all(faces: LabelledEmbeddings, steps: Sequence[int]) -> tuple[Tally, Tally]:
+    """Everybody with everybody: a pair of two people weighs as often as both were drawn, multiplied.
+
+    A person drawn twice is never an impostor of itself.
+    """
+    _, people = np.unique(faces.people, return_inverse=True)
+    weights = draw_people(int(people.max()) + 1)[:, people]  # (DRAWS, faces)
+    impostors, genuine = Tally(len(steps)), Tally(len(steps))
+    for tile in walk_tiles(faces):
+        rows, columns = weights[:, tile.rows], weights[:, tile.columns]
+        impostors.add_cases(int(tile.impostor.sum()), weigh_both(tile.impostor, rows, columns))
+        genuine.add_cases(int(tile.genuine.sum()), weigh_one(tile.genuine, rows))
+        for place, step in enumerate(steps):
+            match = tile.steps >= step
+            matched, missed = match & tile.impostor, ~match & tile.genuine
+            impostors.add_errors(place, int(matched.sum()), weigh_both(matched, rows, columns))
+            genuine.add_errors(place, int(missed.sum()), weigh_one(missed, rows))
+    return impostors, genuine
+
+
+def weigh_both(pairs: Flags, rows: Floats, columns: Floats) -> Rates:
+    """What marked pairs of a tile weigh in every draw, as both sides do."""
     if not pairs.any():
         return np.zeros(len(rows))
-    if columns is None:
-        return np.asarray(rows @ pairs.sum(1, dtype=np.float32), np.float64)
     return np.asarray(np.einsum("ij,ij->i", rows @ pairs.astype(np.float32), columns, dtype=np.float64))
+
+
+def weigh_one(pairs: Flags, rows: Floats) -> Rates:
+    """What marked pairs of a tile weigh in every draw, as their one person does."""
+    return np.asarray(rows @ pairs.sum(1, dtype=np.float32), np.float64)
+
+
+def tally_listed(pairs: ListedPairs, steps: Sequence[int]) -> tuple[Tally, Tally]:
+    """The pairs of a list that have a similarity."""
+    impostors, genuine = Tally(len(steps)), Tally(len(steps))
+    known = ~np.isnan(pairs.similarities)
+    places = to_steps(np.where(known, pairs.similarities, 0))
+    for some, weights in weigh_listed(pairs):
+        for tally, kind in ((impostors, ~pairs.same), (genuine, pairs.same)):
+            mine = (kind & known)[some]
+            tally.add_cases(int(mine.sum()), weights @ mine.astype(np.float32))
+            for place, step in enumerate(steps):
+                match = places[some] >= step
+                wrong = mine & (match if tally is impostors else ~match)
+                tally.add_errors(place, int(wrong.sum()), weights @ wrong.astype(np.float32))
+    return impostors, genuine
+
+
+def weigh_listed(pairs: ListedPairs) -> Iterator[tuple[slice, Floats]]:
+    """Some pairs at a time, and what each weighs in every draw: (DRAWS, pairs)."""
+    weights = draw_people(int(max(pairs.probes.max(), pairs.references.max())) + 1)
+    for start in range(0, len(pairs.same), PAIRS_AT_ONCE):
+        some = slice(start, start + PAIRS_AT_ONCE)
+        probes, references = pairs.probes[some], pairs.references[some]
+        drawn = weights[:, probes]
+        yield some, np.where(probes == references, drawn, drawn * weights[:, references])
+
+
+def measure_share(pairs: ListedPairs, marked: Flags) -> Rate:
+    """The share of the pairs of a list that are marked, missing ones included."""
+    tally = Tally(1)
+    for some, weights in weigh_listed(pairs):
+        mine = marked[some]
+        tally.add_cases(len(mine), weights.sum(1, dtype=np.float64))
+        tally.add_errors(0, int(mine.sum()), weights @ mine.astype(np.float32))
+    return tally.summarize(0)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from model.faces import Floats
+from model.faces import Floats, Keys
 
 Counts: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
@@ -82,17 +82,36 @@ class LabelledEmbeddings:
     """Embeddings, and whose each is: all pairs of them are genuine or impostors."""
 
     embeddings: Floats  # (faces, dimension), unit length
-    people: NDArray[np.int64]  # (faces,), numbered from 0
+    people: Keys  # (faces,), numbered from 0
 
     @property
     def identities(self) -> int:
         """How many people there are."""
         return len(np.unique(self.people))
 
-    def of_people(self, chosen: Sequence[int] | NDArray[np.int64]) -> "LabelledEmbeddings":
+    def of_people(self, chosen: Sequence[int] | Keys) -> "LabelledEmbeddings":
         """The part that is of some of the people, numbered as before."""
         mine = np.isin(self.people, chosen)
         return LabelledEmbeddings(self.embeddings[mine], self.people[mine])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListedPairs:
+    """Pairs that a list names, with their similarities; one that lacks a face has none (NaN)."""
+
+    similarities: Floats  # (pairs,)
+    same: Flags
+    probes: Keys  # whose the two faces are, numbered from 0
+    references: Keys
+    folds: Keys
+
+    def score(self) -> tuple[Scores, Scores]:
+        """The genuine and the impostor scores."""
+        known = ~np.isnan(self.similarities)
+        return (
+            count_scores(self.similarities[known & self.same]),
+            count_scores(self.similarities[known & ~self.same]),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,6 +10,8 @@ import pytest
 from PIL import Image
 
 from tests.conftest import address_of, wait_for
+from tests.model.calibrated import calibrate_bundle
+from tests.networks import build_recogniser
 from tests.pictures import draw_photo, encode, photo_of
 
 
@@ -109,3 +111,18 @@ def test_not_even_the_debug_log_quotes_a_photo(start) -> None:
     output, _ = process.communicate(timeout=20)
     assert "/v1/detect" in output
     assert "4711" not in output
+
+
+def test_a_server_does_not_start_with_a_rate_that_its_calibration_cannot_carry(start, tmp_path: Path) -> None:
+    calibrate_bundle(build_recogniser(tmp_path))
+    process = start(SAMEFACE_RECOGNIZER=str(tmp_path), SAMEFACE_TARGET_FMR="1e-6")
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "supports rates from 0.00038 up" in said
+
+
+def test_a_server_does_not_start_with_a_calibration_that_is_not_there(start) -> None:
+    process = start(SAMEFACE_CALIBRATION="gone")
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "There is no calibration 'gone'" in said

@@ -111,7 +111,7 @@ def test_a_saved_bundle_is_loaded_as_it_was(tmp_path: Path) -> None:
         source="somewhere",
         recipe={"loss": "cosface", "margin": 0.35},
         parity={"largest": 1e-6},
-        calibration={"pairs": 3000},
+        calibration="ours",
     )
     source = tmp_path / "trained.onnx"
     source.write_bytes(b"weights")
@@ -157,7 +157,7 @@ def test_other_weights_have_another_identity(bundle: Bundle) -> None:
         {"licence": "MIT"},
         {"source": "elsewhere"},
         {"published_threshold": 0.9},
-        {"calibration": {"pairs": 1}},
+        {"calibration": "other"},
         {"recipe": {"loss": "arcface"}},
         {"parity": {"largest": 0.1}},
     ],

@@ -47,7 +47,7 @@ def test_one_is_found_by_either_name_also_if_it_came_later(bundle: Bundle) -> No
         calibrations.get("other-recogniser/drawn")
 
 
-def test_a_calibration_of_another_bundle_is_refused_by_its_hash(bundle: Bundle, tmp_path: Path) -> None:
+def test_a_calibration_of_another_bundle_is_refused_by_its_hash(bundle: Bundle) -> None:
     calibrate_bundle(bundle)
     path = bundle.folder / "calibrations" / "drawn.json"
     fields = json.loads(path.read_text())

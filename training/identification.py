@@ -1,0 +1,99 @@
+"""Open-set identification: of probes that are enrolled and probes that are not, how many are told right."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from model.calibration import RULE_OF_30
+from model.intervals import Rate, draw_people, summarize
+from model.faces import Floats, Keys
+from model.scores import Flags, LabelledEmbeddings, count_scores
+
+FPIRS = (0.1, 0.01, 0.001)
+LEFT_OUT = 3  # of those who could be enrolled, every third is not
+SEED = 1
+PROBES_AT_ONCE = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRates:
+    """FNIR and FPIR at the threshold for a target FPIR."""
+
+    target_fpir: float
+    threshold: float
+    fpir: Rate
+    fnir: Rate
+    supported: bool  # by thirty expected false positives
+
+
+@dataclass(frozen=True, slots=True)
+class Identification:
+    """A gallery of one face per person, and how probes fare in it."""
+
+    enrolled: int
+    mated: int  # probes of people who are enrolled
+    unmated: int  # and of people who are not
+    first: Rate  # the right person comes first, whatever the similarity
+    rows: tuple[SearchRates, ...]
+
+
+def measure_identification(faces: LabelledEmbeddings) -> Identification | None:
+    """Enrol two of three people who have several faces by their first; all other faces are probes."""
+    enrolled = choose_enrolled(faces)
+    _, first = np.unique(faces.people, return_index=True)
+    in_gallery = np.zeros(len(faces.people), bool)
+    in_gallery[first] = np.isin(faces.people[first], enrolled)
+    mated = np.isin(faces.people, enrolled) & ~in_gallery
+    unmated = ~np.isin(faces.people, enrolled)
+    if not in_gallery.any() or not unmated.any():
+        return None
+    gallery = LabelledEmbeddings(faces.embeddings[in_gallery], faces.people[in_gallery])
+    similarities, right = search(gallery, faces, mated)
+    strangers, _ = search(gallery, faces, unmated)
+    owners, others = faces.people[mated], faces.people[unmated]
+    scores = count_scores(strangers)
+    rows = []
+    for target in FPIRS:
+        threshold = scores.find_threshold(target)
+        rows.append(
+            SearchRates(
+                target,
+                threshold,
+                measure_probes(strangers.round(6) >= threshold, others),
+                measure_probes(~right | (similarities.round(6) < threshold), owners),
+                target * len(strangers) >= RULE_OF_30,
+            )
+        )
+    return Identification(
+        int(in_gallery.sum()), int(mated.sum()), int(unmated.sum()), measure_probes(right, owners), tuple(rows)
+    )
+
+
+def choose_enrolled(faces: LabelledEmbeddings) -> Keys:
+    """Two of three of the people who have several faces."""
+    people, counts = np.unique(faces.people, return_counts=True)
+    several = np.random.default_rng(SEED).permutation(people[counts > 1])
+    return several[np.arange(len(several)) % LEFT_OUT != 0]
+
+
+def search(gallery: LabelledEmbeddings, faces: LabelledEmbeddings, probes: Flags) -> tuple[Floats, Flags]:
+    """The highest similarity of each probe, and whether it is with its own person."""
+    asked, owners = faces.embeddings[probes], faces.people[probes]
+    best, right = [], []
+    for start in range(0, len(asked), PROBES_AT_ONCE):
+        similarities = asked[start : start + PROBES_AT_ONCE] @ gallery.embeddings.T
+        places = similarities.argmax(1)
+        best.append(similarities[np.arange(len(places)), places])
+        right.append(gallery.people[places] == owners[start : start + PROBES_AT_ONCE])
+    return np.concatenate(best), np.concatenate(right)
+
+
+def measure_probes(marked: Flags, owners: Keys) -> Rate:
+    """The share of probes that are marked; an interval draws people with all their probes."""
+    _, people = np.unique(owners, return_inverse=True)
+    weights = draw_people(int(people.max()) + 1)
+    errors = np.bincount(people, marked)
+    cases = np.bincount(people)
+    with np.errstate(invalid="ignore"):
+        drawn = (weights @ errors) / (weights @ cases)
+    return summarize(int(marked.sum()), len(marked), drawn)

@@ -1,0 +1,181 @@
+"""Data to evaluate on: pairs as LFW lists them, InsightFace's .bin files, templates, and labelled folders."""
+
+import io
+import pickle
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from model.errors import PairsRefused, SamefaceError
+from model.faces import Floats, Keys
+from model.image import read_photo
+from model.labelled import Embed, Failure, LabelledFaces, read_labelled
+from model.pairs import read_pairs
+from model.parallel import work_through
+from model.progress import Progress
+from model.scores import ListedPairs
+from training.templates import find_template_lists, read_templates
+
+Found = dict[str, Floats | SamefaceError]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListedFaces:
+    """Pairs of a list with their similarities, and what became of the photos."""
+
+    pairs: ListedPairs
+    photos: int
+    failed: list[Failure]
+    drawn_over: str  # what intervals draw: people where the list tells who is who, else pairs
+
+
+Material = LabelledFaces | ListedFaces
+
+
+@dataclass(frozen=True, slots=True)
+class TestSet:
+    """Some data, and how it is read."""
+
+    name: str
+    kind: str
+    aligned: bool  # its pictures are crops
+    read: Callable[[Embed, int, Progress], Material]
+
+
+def open_test_set(path: Path, *, aligned: bool = False) -> TestSet:
+    """The data at a path, told by what is there."""
+    path = path.expanduser().absolute()
+    if path.is_file():
+        return TestSet(path.stem, "bin", True, lambda *how: read_bin(path, *how))
+    if (path / "pairs.txt").is_file():
+        return TestSet(path.name, "pairs", aligned, lambda *how: read_listed(path, *how))
+    if lists := find_template_lists(path):
+        return TestSet(path.name, "templates", aligned, lambda *how: read_template_pairs(*lists, *how))
+    return TestSet(path.name, "labelled", aligned, lambda *how: read_labelled(path, *how))
+
+
+def embed_all(
+    pictures: dict[str, Callable[[], bytes]], embed: Embed, threads: int, progress: Progress
+) -> Found:
+    """The embedding of every picture by its name, or why it has none."""
+
+    def try_one(name: str) -> Floats | SamefaceError:
+        try:
+            return embed(pictures[name]())
+        except SamefaceError as error:
+            return error
+
+    found: Found = {}
+    with closing(work_through(try_one, pictures, threads)) as results:
+        for name, result in zip(pictures, results, strict=True):
+            found[name] = result
+            progress("embedding", len(found), len(pictures))
+    return found
+
+
+def list_failures(found: Found) -> list[Failure]:
+    """The pictures without an embedding."""
+    return [Failure(name, result.code) for name, result in found.items() if isinstance(result, SamefaceError)]
+
+
+def compare_listed(found: Found, probes: Sequence[str], references: Sequence[str]) -> Floats:
+    """The similarity of each pair of names, NaN where one has no embedding."""
+
+    def compare(probe: Any, reference: Any) -> float:
+        missing = isinstance(probe, SamefaceError) or isinstance(reference, SamefaceError)
+        return float("nan") if missing else float(probe @ reference)
+
+    pairs = zip(probes, references, strict=True)
+    return np.array([compare(found[probe], found[reference]) for probe, reference in pairs], np.float32)
+
+
+def read_listed(folder: Path, embed: Embed, threads: int, progress: Progress) -> ListedFaces:
+    """`pairs.txt` over the pictures beside it or in `images`."""
+    images = folder / "images" if (folder / "images").is_dir() else folder
+    pairs = read_pairs(folder / "pairs.txt", images)
+    paths = sorted({path for pair in pairs for path in (pair.probe, pair.reference)})
+    found = embed_all({str(path): lambda path=path: read_photo(path) for path in paths}, embed, threads, progress)
+    people = {name: number for number, name in enumerate(sorted({path.parent.name for path in paths}))}
+    return ListedFaces(
+        ListedPairs(
+            compare_listed(found, [str(pair.probe) for pair in pairs], [str(pair.reference) for pair in pairs]),
+            np.array([pair.same_person for pair in pairs]),
+            np.array([people[pair.probe.parent.name] for pair in pairs]),
+            np.array([people[pair.reference.parent.name] for pair in pairs]),
+            np.array([pair.fold for pair in pairs]),
+        ),
+        len(paths),
+        list_failures(found),
+        "people",
+    )
+
+
+FOLDS = 10  # of a .bin file, which does not say
+
+
+def read_bin(file: Path, embed: Embed, threads: int, progress: Progress) -> ListedFaces:
+    """A verification set of InsightFace: pictures two by two, and whether each two show one person."""
+    pictures, same = unpickle_bin(file)
+    names = [str(number) for number in range(len(pictures))]
+    found = embed_all(
+        {name: lambda name=name: pictures[int(name)] for name in names}, embed, threads, progress
+    )
+    each: Keys = np.arange(len(same))
+    folds = each * FOLDS // len(same)
+    pairs = ListedPairs(compare_listed(found, names[::2], names[1::2]), same, each, each, folds)
+    return ListedFaces(pairs, len(names), list_failures(found), "pairs")
+
+
+class PlainUnpickler(pickle.Unpickler):
+    """Reads what such files are made of, lists, bytes, truth values and arrays, and nothing that runs."""
+
+    ALLOWED = {
+        ("numpy", "ndarray"),
+        ("numpy", "dtype"),
+        ("numpy", "bool_"),
+        ("numpy.core.multiarray", "_reconstruct"),
+        ("numpy.core.multiarray", "scalar"),
+        ("numpy._core.multiarray", "_reconstruct"),
+        ("numpy._core.multiarray", "scalar"),
+        ("_codecs", "encode"),
+    }
+
+    def find_class(self, module: str, name: str) -> Any:
+        """One of the few that are known to be harmless."""
+        if (module, name) not in self.ALLOWED:
+            raise pickle.UnpicklingError(f"{module}.{name} is not allowed here")
+        return super().find_class(module.replace("numpy.core", "numpy._core"), name)
+
+
+def unpickle_bin(file: Path) -> tuple[list[bytes], "np.ndarray[Any, np.dtype[np.bool_]]"]:
+    """The pictures and whether each two of them show one person."""
+    try:
+        pictures, same = PlainUnpickler(io.BytesIO(file.read_bytes()), encoding="bytes").load()
+        content = [bytes(picture) for picture in pictures]
+        flags = np.array([bool(flag) for flag in same])
+    except Exception as error:  # a damaged pickle may raise anything
+        raise PairsRefused(f"{file} is no verification set of InsightFace: {error}.") from error
+    if not len(flags) or len(content) != 2 * len(flags):
+        raise PairsRefused(f"{file} must have two pictures for each of its {len(flags)} pairs.")
+    return content, flags
+
+
+def read_template_pairs(
+    faces: Path, pairs: Path, images: Path, embed: Embed, threads: int, progress: Progress
+) -> ListedFaces:
+    """Templates of several pictures, and pairs of templates, as IJB lists them."""
+    templates = read_templates(faces, pairs)
+    found = embed_all(
+        {name: lambda name=name: read_photo(images / name) for name in templates.pictures},
+        embed,
+        threads,
+        progress,
+    )
+    embedded = {
+        name: result for name, result in found.items() if not isinstance(result, SamefaceError)
+    }
+    return ListedFaces(templates.compare(embedded), len(found), list_failures(found), "people")
