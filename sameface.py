@@ -30,12 +30,14 @@ ROOMS = {
     "pull": "model.commands",
     "models": "model.commands",
     "demo": "model.commands",
+    "evaluate": "training.evaluation_commands",
     "calibrate": "model.calibration_commands",
     "new-key": "api.commands",
     "prepare": "training.data_commands",
     "synthesize": "training.data_commands",
     "train": "training.commands",
 }
+EXTRAS = {"torch": "train", "tensorboard": "train", "matplotlib": "evaluate", "jinja2": "evaluate"}
 CHECKPOINT_ROOM = "training.export_commands"
 
 
@@ -83,8 +85,9 @@ def main() -> None:
     except SamefaceError as error:
         fail(error.code, error.detail)
     except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and error.name in ("torch", "tensorboard"):
-            fail("not_installed", f"Training needs {error.name}: pip install 'sameface[train]'.")
+        if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
+            extra = EXTRAS[error.name]
+            fail("not_installed", f"This needs {error.name}: pip install 'sameface[{extra}]'.")
         log.debug("unexpected", exc_info=True)
         fail("internal", f"{type(error).__name__}: {error}")
 

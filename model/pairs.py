@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from model.errors import PairsRefused
-from model.faces import Floats
+from model.faces import Floats, Keys
+from model.scores import Flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +74,25 @@ def parse_line(fields: list[str]) -> tuple[tuple[str, int], tuple[str, int]]:
 
 def measure_accuracy(similarities: Sequence[float] | Floats, pairs: Sequence[Pair]) -> PairAccuracy:
     """Decide each fold by the best threshold of the others; a pair without a similarity (NaN) is wrong."""
-    scores = np.asarray(similarities, np.float64)
+    scores = np.asarray(similarities, np.float32)
     same = np.array([pair.same_person for pair in pairs])
-    folds = np.array([pair.fold for pair in pairs])
-    wrong, thresholds = 0, []
+    wrong, threshold = decide_by_folds(scores, same, np.array([pair.fold for pair in pairs]))
+    return PairAccuracy(len(pairs), int(wrong.sum()), int(np.isnan(scores).sum()), threshold)
+
+
+def decide_by_folds(scores: Floats, same: Flags, folds: Keys) -> tuple[Flags, float]:
+    """Which pairs are wrong, each fold decided by the best threshold of the others, and the mean of those."""
+    wrong, thresholds = np.isnan(scores), []
     for fold in np.unique(folds):
         tried = folds == fold
         others = ~tried if (~tried).any() else tried  # of a single fold, its own
         threshold = find_best_threshold(scores[others], same[others])
         thresholds.append(threshold)
-        decided = scores[tried] >= threshold
-        wrong += int(np.sum((decided != same[tried]) | np.isnan(scores[tried])))
-    return PairAccuracy(len(pairs), wrong, int(np.isnan(scores).sum()), float(np.mean(thresholds)))
+        wrong[tried] |= (scores[tried] >= threshold) != same[tried]
+    return wrong, float(np.mean(thresholds))
 
 
-def find_best_threshold(scores: Floats, same: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> float:
+def find_best_threshold(scores: Floats, same: Flags) -> float:
     """The similarity with the fewest errors when it and all above it count as the same person."""
     known = ~np.isnan(scores)
     if not known.any():

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from model.calibration import RULE_OF_30
-from model.intervals import Rate, draw_people, summarize
 from model.faces import Floats, Keys
+from model.intervals import Rate, draw_people, summarize
 from model.scores import Flags, LabelledEmbeddings, count_scores
 
 FPIRS = (0.1, 0.01, 0.001)
@@ -65,7 +65,11 @@ def measure_identification(faces: LabelledEmbeddings) -> Identification | None:
             )
         )
     return Identification(
-        int(in_gallery.sum()), int(mated.sum()), int(unmated.sum()), measure_probes(right, owners), tuple(rows)
+        int(in_gallery.sum()),
+        int(mated.sum()),
+        int(unmated.sum()),
+        measure_probes(right, owners),
+        tuple(rows),
     )
 
 
@@ -73,7 +77,7 @@ def choose_enrolled(faces: LabelledEmbeddings) -> Keys:
     """Two of three of the people who have several faces."""
     people, counts = np.unique(faces.people, return_counts=True)
     several = np.random.default_rng(SEED).permutation(people[counts > 1])
-    return several[np.arange(len(several)) % LEFT_OUT != 0]
+    return np.asarray(several[np.arange(len(several)) % LEFT_OUT != 0])
 
 
 def search(gallery: LabelledEmbeddings, faces: LabelledEmbeddings, probes: Flags) -> tuple[Floats, Flags]:

@@ -86,7 +86,8 @@ def read_templates(faces: Path, pairs: Path) -> Templates:
         numbers = [np.array(list(map(int, column))) for column in (owners, media, probes, references, labels)]
     except ValueError as error:
         raise PairsRefused(f"{faces} and {pairs} must number templates and media: {error}.") from error
-    return Templates(list(pictures), *numbers[:4], numbers[4] == 1)
+    owner, medium, probe, reference, label = numbers
+    return Templates(list(pictures), owner, medium, probe, reference, label == 1)
 
 
 def read_columns(file: Path) -> list[list[str]]:

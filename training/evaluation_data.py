@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,7 +37,7 @@ Material = LabelledFaces | ListedFaces
 
 
 @dataclass(frozen=True, slots=True)
-class TestSet:
+class EvaluationData:
     """Some data, and how it is read."""
 
     name: str
@@ -46,34 +46,34 @@ class TestSet:
     read: Callable[[Embed, int, Progress], Material]
 
 
-def open_test_set(path: Path, *, aligned: bool = False) -> TestSet:
+def open_data(path: Path, *, aligned: bool = False) -> EvaluationData:
     """The data at a path, told by what is there."""
     path = path.expanduser().absolute()
     if path.is_file():
-        return TestSet(path.stem, "bin", True, lambda *how: read_bin(path, *how))
+        return EvaluationData(path.stem, "bin", True, lambda *how: read_bin(path, *how))
     if (path / "pairs.txt").is_file():
-        return TestSet(path.name, "pairs", aligned, lambda *how: read_listed(path, *how))
+        return EvaluationData(path.name, "pairs", aligned, lambda *how: read_listed(path, *how))
     if lists := find_template_lists(path):
-        return TestSet(path.name, "templates", aligned, lambda *how: read_template_pairs(*lists, *how))
-    return TestSet(path.name, "labelled", aligned, lambda *how: read_labelled(path, *how))
+        return EvaluationData(path.name, "templates", aligned, lambda *how: read_template_pairs(*lists, *how))
+    return EvaluationData(path.name, "labelled", aligned, lambda *how: read_labelled(path, *how))
 
 
 def embed_all(
-    pictures: dict[str, Callable[[], bytes]], embed: Embed, threads: int, progress: Progress
+    names: Sequence[str], read: Callable[[str], bytes], embed: Embed, threads: int, progress: Progress
 ) -> Found:
     """The embedding of every picture by its name, or why it has none."""
 
     def try_one(name: str) -> Floats | SamefaceError:
         try:
-            return embed(pictures[name]())
+            return embed(read(name))
         except SamefaceError as error:
             return error
 
     found: Found = {}
-    with closing(work_through(try_one, pictures, threads)) as results:
-        for name, result in zip(pictures, results, strict=True):
+    with closing(work_through(try_one, names, threads)) as results:
+        for name, result in zip(names, results, strict=True):
             found[name] = result
-            progress("embedding", len(found), len(pictures))
+            progress("embedding", len(found), len(names))
     return found
 
 
@@ -97,21 +97,18 @@ def read_listed(folder: Path, embed: Embed, threads: int, progress: Progress) ->
     """`pairs.txt` over the pictures beside it or in `images`."""
     images = folder / "images" if (folder / "images").is_dir() else folder
     pairs = read_pairs(folder / "pairs.txt", images)
-    paths = sorted({path for pair in pairs for path in (pair.probe, pair.reference)})
-    found = embed_all({str(path): lambda path=path: read_photo(path) for path in paths}, embed, threads, progress)
-    people = {name: number for number, name in enumerate(sorted({path.parent.name for path in paths}))}
-    return ListedFaces(
-        ListedPairs(
-            compare_listed(found, [str(pair.probe) for pair in pairs], [str(pair.reference) for pair in pairs]),
-            np.array([pair.same_person for pair in pairs]),
-            np.array([people[pair.probe.parent.name] for pair in pairs]),
-            np.array([people[pair.reference.parent.name] for pair in pairs]),
-            np.array([pair.fold for pair in pairs]),
-        ),
-        len(paths),
-        list_failures(found),
-        "people",
+    probes, references = [str(pair.probe) for pair in pairs], [str(pair.reference) for pair in pairs]
+    names = sorted({*probes, *references})
+    found = embed_all(names, lambda name: read_photo(Path(name)), embed, threads, progress)
+    people = {who: number for number, who in enumerate(sorted({Path(name).parent.name for name in names}))}
+    listed = ListedPairs(
+        compare_listed(found, probes, references),
+        np.array([pair.same_person for pair in pairs]),
+        np.array([people[pair.probe.parent.name] for pair in pairs]),
+        np.array([people[pair.reference.parent.name] for pair in pairs]),
+        np.array([pair.fold for pair in pairs]),
     )
+    return ListedFaces(listed, len(names), list_failures(found), "people")
 
 
 FOLDS = 10  # of a .bin file, which does not say
@@ -121,9 +118,7 @@ def read_bin(file: Path, embed: Embed, threads: int, progress: Progress) -> List
     """A verification set of InsightFace: pictures two by two, and whether each two show one person."""
     pictures, same = unpickle_bin(file)
     names = [str(number) for number in range(len(pictures))]
-    found = embed_all(
-        {name: lambda name=name: pictures[int(name)] for name in names}, embed, threads, progress
-    )
+    found = embed_all(names, lambda name: pictures[int(name)], embed, threads, progress)
     each: Keys = np.arange(len(same))
     folds = each * FOLDS // len(same)
     pairs = ListedPairs(compare_listed(found, names[::2], names[1::2]), same, each, each, folds)
@@ -133,7 +128,7 @@ def read_bin(file: Path, embed: Embed, threads: int, progress: Progress) -> List
 class PlainUnpickler(pickle.Unpickler):
     """Reads what such files are made of, lists, bytes, truth values and arrays, and nothing that runs."""
 
-    ALLOWED = {
+    ALLOWED: ClassVar = {
         ("numpy", "ndarray"),
         ("numpy", "dtype"),
         ("numpy", "bool_"),
@@ -169,13 +164,7 @@ def read_template_pairs(
 ) -> ListedFaces:
     """Templates of several pictures, and pairs of templates, as IJB lists them."""
     templates = read_templates(faces, pairs)
-    found = embed_all(
-        {name: lambda name=name: read_photo(images / name) for name in templates.pictures},
-        embed,
-        threads,
-        progress,
-    )
-    embedded = {
-        name: result for name, result in found.items() if not isinstance(result, SamefaceError)
-    }
-    return ListedFaces(templates.compare(embedded), len(found), list_failures(found), "people")
+    names = list(dict.fromkeys(templates.pictures))
+    found = embed_all(names, lambda name: read_photo(images / name), embed, threads, progress)
+    embedded = {name: result for name, result in found.items() if not isinstance(result, SamefaceError)}
+    return ListedFaces(templates.compare(embedded), len(names), list_failures(found), "people")
