@@ -132,18 +132,18 @@ class PlainUnpickler(pickle.Unpickler):
         ("numpy", "ndarray"),
         ("numpy", "dtype"),
         ("numpy", "bool_"),
-        ("numpy.core.multiarray", "_reconstruct"),
-        ("numpy.core.multiarray", "scalar"),
         ("numpy._core.multiarray", "_reconstruct"),
         ("numpy._core.multiarray", "scalar"),
+        ("numpy._core.numeric", "_frombuffer"),
         ("_codecs", "encode"),
     }
 
     def find_class(self, module: str, name: str) -> Any:
         """One of the few that are known to be harmless."""
+        module = module.replace("numpy.core", "numpy._core")  # as it was called before
         if (module, name) not in self.ALLOWED:
             raise pickle.UnpicklingError(f"{module}.{name} is not allowed here")
-        return super().find_class(module.replace("numpy.core", "numpy._core"), name)
+        return super().find_class(module, name)
 
 
 def unpickle_bin(file: Path) -> tuple[list[bytes], "np.ndarray[Any, np.dtype[np.bool_]]"]:

@@ -10,7 +10,7 @@ import pytest
 from model.errors import LabelsRefused
 from model.intervals import measure_mean_rate, measure_rates, measure_share
 from model.pipeline import Pipeline
-from model.scores import ListedPairs
+from model.scores import ListedPairs, score_all_pairs
 from tests.model.calibrated import calibrate_bundle
 from tests.model.strangers import draw_people
 from tests.model.test_labelled import write
@@ -49,8 +49,6 @@ def test_listed_pairs_without_a_similarity_are_no_cases_but_count_as_wrong() -> 
 
 def test_curves_are_those_of_the_counts() -> None:
     pairs = draw_people(60, 2, likeness=0.4)
-    from model.scores import score_all_pairs
-
     genuine, impostor = score_all_pairs(pairs)
     curves = draw_curves(genuine, impostor)
     assert curves.fmrs == CURVE
@@ -149,9 +147,7 @@ def test_the_commands_measure_and_calibrate_one_folder(folder: Path, tmp_path: P
         (("--by-worst-group",), "labels_refused"),
     ],
 )
-def test_a_calibration_that_cannot_be_made(
-    folder: Path, tmp_path: Path, run, flags: tuple, code: str
-) -> None:
+def test_what_cannot_be_calibrated_leaves_nothing(folder: Path, tmp_path: Path, run, flags, code) -> None:
     build_recogniser(tmp_path)
     answer = run("calibrate", tmp_path, folder, *flags, "--json")
     assert (answer.returncode, json.loads(answer.stdout)["code"]) == (2, code)

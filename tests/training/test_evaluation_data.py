@@ -35,18 +35,9 @@ def test_pairs_as_lfw_lists_them(tmp_path: Path, pipeline: Pipeline, beside: str
         for n in (1, 2)
     }
     write(tmp_path, photos | {f"{beside}Bob/Bob_0003.png": photo_of()})
-    lines = [
-        "2\t2",
-        "Ada 1 2",
-        "Bob 1 2",
-        "Ada 1 Bob 1",
-        "Ada 2 Bob 2",
-        "Ada 1 2",
-        "Bob 1 3",
-        "Ada 1 Bob 2",
-        "Ada 2 Bob 4",
-    ]
-    (tmp_path / "pairs.txt").write_text("\n".join(lines))
+    first = ["Ada 1 2", "Bob 1 2", "Ada 1 Bob 1", "Ada 2 Bob 2"]
+    second = ["Ada 1 2", "Bob 1 3", "Ada 1 Bob 2", "Ada 2 Bob 4"]
+    (tmp_path / "pairs.txt").write_text("\n".join(["2\t2", *first, *second]))
     listed = read(tmp_path, pipeline)
     assert (listed.photos, listed.drawn_over) == (6, "people")
     assert {Path(failure.file).name: failure.code for failure in listed.failed} == {
