@@ -18,7 +18,7 @@ Steps: TypeAlias = NDArray[np.int32]
 
 DIGITS = 6  # in which similarities are shown, decided on and therefore counted
 STEPS = 1_000_000  # from 0 to 1
-TILE = 2048  # faces by faces that are compared at a time
+TILE = 1024  # faces by faces that are compared at a time
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,8 @@ import yaml
 
 from api.errors import PROBLEMS
 from api.settings import PREFIX, Settings
+from model.errors import SamefaceError
+from model.published import MODELS, SHIPPED
 from sameface import ROOMS
 from tests.networks import DIMENSION
 
@@ -65,16 +67,21 @@ def test_every_command_of_the_readme_exists() -> None:
     assert shown <= ROOMS.keys()
 
 
+def help_of(*command: str) -> str:
+    """What a command says of itself."""
+    return subprocess.run(
+        [sys.executable, "-m", "sameface", *command, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"COLUMNS": "200", "PATH": ""},
+    ).stdout
+
+
 def test_every_flag_of_the_readme_exists() -> None:
     for line in re.findall(r"^sameface ([^#\n]*--[^#\n]*)", CONSOLE, re.MULTILINE):
         command, dashes, flags = line.partition(" --")
-        help_text = subprocess.run(
-            [sys.executable, "-m", "sameface", *command.split(), "--help"],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"COLUMNS": "200", "PATH": ""},
-        ).stdout
+        help_text = help_of(*command.split())
         for flag in re.findall(r"--[\w-]+", dashes + flags):
             assert flag in help_text, f"{command} has no {flag}"
 
@@ -131,3 +138,26 @@ def test_the_image_runs_as_nobody_special_and_knows_its_health() -> None:
     assert re.search(r"^USER sameface$", dockerfile, re.MULTILINE)
     assert "HEALTHCHECK" in dockerfile
     assert set(re.findall(r"SAMEFACE_(\w+)=", dockerfile)) <= {name.upper() for name in Settings.model_fields}
+
+
+def test_the_card_of_the_default_model_says_what_is_shipped() -> None:
+    published = MODELS["sface"].contract
+    shipped = json.loads((SHIPPED / published.name / f"{published.calibration}.json").read_text("utf-8"))
+    card = (ROOT / "docs" / "models" / f"{published.name}.md").read_text("utf-8")
+    for place, decade in enumerate(shipped["decades"], 1):
+        assert f"| 1e-{place} | {decade['threshold']:.4f} | {decade['fnmr']['value']:.2%} (" in card
+    assert f"{shipped['evidence']['impostor_pairs']:,} impostor pairs" in card
+    assert f"from {shipped['curve']['fmrs'][-1]:.1e} up" in card
+
+
+def test_the_commands_of_evaluation_exist() -> None:
+    page = (ROOT / "docs" / "evaluation.md").read_text("utf-8")
+    for command, flags in re.findall(r"^sameface (\w+)(.*)$", page, re.MULTILINE):
+        for flag in re.findall(r"--[\w-]+", flags):
+            assert flag in help_of(command), f"{command} has no {flag}"
+
+
+def test_the_codes_of_evaluation_are_those_of_the_code() -> None:
+    page = (ROOT / "docs" / "evaluation.md").read_text("utf-8")
+    documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) - {"not_installed"}
+    assert documented <= {error.code for error in SamefaceError.__subclasses__()}

@@ -1,6 +1,7 @@
 """Every pair is counted once, at its similarity, whatever the size of a tile."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -65,3 +66,17 @@ def test_similarities_beyond_one_by_rounding_are_counted_as_one() -> None:
 def test_the_mean_excess_is_measured_from_the_threshold() -> None:
     assert count_scores(np.array([0.1, 0.4, 0.6])).mean_excess(0.3) == pytest.approx(0.2)
     assert count_scores(np.array([0.1])).mean_excess(0.3) == 0
+
+
+def test_memory_stays_flat_however_many_pairs_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scores, "TILE", 256)
+
+    def peak(people: int) -> int:
+        faces = draw_people(people, 2)
+        tracemalloc.start()
+        score_all_pairs(faces)
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return used
+
+    assert peak(1200) < 1.1 * peak(300)
