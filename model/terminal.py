@@ -60,7 +60,17 @@ def describe_decision(decision: Decision) -> str:
         "[green]the same person[/green]" if decision.same_person else "[yellow]different people[/yellow]"
     )
     sign = ">=" if decision.same_person else "<"
-    return f"{verdict}: similarity {decision.similarity:.3f} {sign} threshold {decision.threshold:g}"
+    answer = f"{verdict}: similarity {decision.similarity:.3f} {sign} threshold {decision.threshold:.3f}"
+    if decision.estimated_fmr is None:
+        return answer
+    at = f" for FMR {decision.target_fmr:g}" if decision.target_fmr else ""
+    beyond = ", extrapolated" if decision.extrapolated else ""
+    return f"{answer}{at}; so similar are {describe_share(decision.estimated_fmr)} strangers{beyond}"
+
+
+def describe_share(rate: float) -> str:
+    """A small share as one in so many."""
+    return f"{rate:.0%} of" if rate >= 0.1 else f"1 in {1 / rate:,.0f}"
 
 
 def describe_bundle(bundle: Bundle) -> dict[str, Any]:

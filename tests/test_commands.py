@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from model.bundle import load_bundle
-from tests.networks import DIMENSION
+from tests.model.calibrated import calibrate_bundle
+from tests.networks import DIMENSION, build_recogniser
 from tests.pictures import photo_of
 
 
@@ -201,3 +202,16 @@ def test_any_other_module_that_is_missing_leaves_no_traceback() -> None:
     assert done.returncode == 2
     assert "internal" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_calibrated_verdict_says_what_a_similarity_means(run, photos, tmp_path) -> None:
+    calibrate_bundle(build_recogniser(tmp_path))
+
+    def verify(*flags: str) -> str:
+        return run("verify", photos["ada"], photos["ada again"], *flags, SAMEFACE_RECOGNIZER=str(tmp_path))
+
+    assert "for FMR 0.01; so similar are 1 in 2,653 strangers" in verify("--target-fmr", "0.01").stdout
+    refused = verify("--target-fmr", "1e-6")
+    assert (refused.returncode, refused.stderr.split(":")[0]) == (2, "fmr_not_supported")
+    assert "strangers, extrapolated" in verify("--target-fmr", "1e-6", "--extrapolate").stdout
+    assert verify("--target-fmr", "0").stderr.startswith("invalid_request")
