@@ -9,9 +9,10 @@ from fastapi import FastAPI
 from fastapi_swagger import patch_fastapi
 from starlette.middleware.cors import CORSMiddleware
 
-from api import batch, calibrations, collections, faces, health, identify, models, people, verify
+from api import batch, calibrations, collections, faces, health, identify, metrics, models, people, verify
 from api.errors import add_error_handlers
 from api.guard import RequestGuard, RequestId
+from api.metrics import Metrics, RequestMeter
 from api.settings import Settings
 from api.uploads import UploadBudget
 from model.errors import SamefaceError
@@ -46,9 +47,10 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
         swagger_ui_oauth2_redirect_url=None,
     )
     app.state.settings = settings
+    app.state.metrics = Metrics()
     app.state.pipeline = app.state.gallery = app.state.failure = None
     app.state.uploads = UploadBudget(settings.max_upload_bytes)
-    for room in (verify, faces, collections, batch, people, identify, models, calibrations, health):
+    for room in (verify, faces, collections, batch, people, identify, models, calibrations, health, metrics):
         app.include_router(room.router)
     add_error_handlers(app)
     patch_fastapi(app)  # /docs with its scripts served from here: no other host learns who looks
@@ -62,6 +64,7 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
             allow_headers=["*"],
             expose_headers=["X-Request-ID", "Retry-After"],
         )
+    app.add_middleware(RequestMeter, metrics=app.state.metrics)
     app.add_middleware(RequestId)
     return app
 
@@ -82,8 +85,9 @@ async def load_pipeline(app: FastAPI, on_loaded: Callable[[FastAPI], None] | Non
 def open_parts(app: FastAPI) -> None:
     """Open the networks, and the gallery of the recogniser among them."""
     settings: Settings = app.state.settings
-    pipeline = open_pipeline(settings.pipeline_options())
+    pipeline = open_pipeline(settings.pipeline_options(), app.state.metrics)
     pipeline.thresholds.refuse_own_rate()
     gallery = app.state.gallery = open_gallery(settings.folder.gallery, pipeline)
     gallery.load()
+    app.state.metrics.ready(pipeline, gallery)
     app.state.pipeline = pipeline  # last: now the server is ready

@@ -17,6 +17,7 @@ from rich.console import Console
 from api.app import create_app
 from api.errors import name_field
 from api.keys import make_key
+from api.metrics import counting_together
 from api.settings import PREFIX, Settings
 from api.supervisor import Supervisor
 from model.errors import CannotServe
@@ -72,9 +73,12 @@ def serve(settings: Settings, as_json: bool) -> None:
     if settings.workers == 1:
         run_server(settings, listener, as_json)
     else:
-        Supervisor(
-            settings.workers, lambda place: run_server(settings, listener, as_json, announced=place == 0)
-        ).run()
+        with counting_together() as forget:
+            Supervisor(
+                settings.workers,
+                lambda place: run_server(settings, listener, as_json, announced=place == 0),
+                on_gone=forget,
+            ).run()
 
 
 def run_server(settings: Settings, listener: socket.socket, as_json: bool, *, announced: bool = True) -> None:

@@ -144,6 +144,7 @@ def describe_failure(error: SamefaceError, scope: Mapping[str, Any]) -> dict[str
     if error.code not in PROBLEMS:
         log.error("%s: %s", type(error).__name__, error.detail)
         error = internal_error()
+    scope["state"]["problem"] = error.code
     return describe_problem(error.code, error.detail, scope["state"]["request_id"]) | error.facts
 
 

@@ -21,9 +21,10 @@ class Supervisor:
     sequence keeps them in step.
     """
 
-    def __init__(self, count: int, serve: Callable[[int], None]) -> None:
+    def __init__(self, count: int, serve: Callable[[int], None], on_gone: Callable[[int], None]) -> None:
         self.count = count
         self.serve = serve
+        self.on_gone = on_gone  # called with the id of a process that has ended
         self.places: dict[int, int] = {}  # process id: which of them it is
         self.stopping = False
         self.lifeline, self.held = os.pipe()  # nothing is ever written: it ends when this process does
@@ -38,6 +39,7 @@ class Supervisor:
         while self.places:
             process, status = os.wait()
             place = self.places.pop(process)
+            self.on_gone(process)
             failed = failed or os.waitstatus_to_exitcode(status) == FAILED
             if failed:
                 self.stop()

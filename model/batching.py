@@ -10,6 +10,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from model.errors import Overloaded
+from model.observe import SILENT, Observer
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -20,8 +21,9 @@ SMOOTHING = 0.1  # weight of the newest job in the running mean of seconds per j
 class Workers:
     """As many threads as there are cores, and a queue of so many jobs before them."""
 
-    def __init__(self, threads: int, queue: int) -> None:
+    def __init__(self, threads: int, queue: int, observer: Observer = SILENT) -> None:
         self.threads = threads
+        self.observer = observer
         self.places = threads + queue
         self._taken = 0
         self._seconds_per_job = 0.05
@@ -79,14 +81,17 @@ class Workers:
             if self._taken + count > self.places:
                 raise self._overloaded()
             self._taken += count
+        self.observer.queue(self._taken)
 
     def _give_back(self, job: "Job[Item, Result]", _: "Future[Result]") -> None:
         job.forget()
         with self._lock:
             self._taken -= 1
+        self.observer.queue(self._taken)
 
     def _timed(self, job: "Job[Item, Result]") -> Result:
         start = time.perf_counter()
+        self.observer.stage("queue", start - job.asked)
         try:
             return job.do()
         finally:
@@ -105,6 +110,7 @@ class Job(Generic[Item, Result]):
     """Work on an item; a cancelled one stays in the executor's queue for a while, without its photo."""
 
     def __init__(self, work: Callable[[Item], Result], item: Item) -> None:
+        self.asked = time.perf_counter()
         self._work: Callable[[], Result] | None = partial(work, item)
 
     def do(self) -> Result:

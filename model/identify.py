@@ -56,7 +56,7 @@ async def identify(
 
     Either takes one place in the queue, and all that has to be asked is asked by one thread in one go.
     """
-    stopwatch = Stopwatch()
+    stopwatch = pipeline.start_stopwatch()
 
     def look_and_search(probe: bytes | Embedding) -> Identification:
         collection = gallery.get_collection(name)
@@ -66,6 +66,7 @@ async def identify(
         )
         with stopwatch.stage("search"):
             results = search(gallery, collection, faces, question, threshold.value)
+        tell_similarities(pipeline, results)
         return Identification(
             collection=collection.name,
             gallery_size=collection.people,
@@ -121,13 +122,23 @@ async def identify_many(
         everyone = [face for found in faces if not isinstance(found, SamefaceError) for face in found]
         collection = gallery.get_collection(name)
         threshold = gallery.choose_threshold(collection, question.rule, question.fusion)
-        return search(gallery, collection, everyone, question, threshold.value)
+        with pipeline.start_stopwatch().stage("search"):
+            results = search(gallery, collection, everyone, question, threshold.value)
+        tell_similarities(pipeline, results)
+        return results
 
     try:
         results = iter(await asyncio.to_thread(search_all))
     except SamefaceError as error:  # the collection was deleted meanwhile
         return [found if isinstance(found, SamefaceError) else error for found in faces]
     return [found if isinstance(found, SamefaceError) else [next(results) for _ in found] for found in faces]
+
+
+def tell_similarities(pipeline: Pipeline, results: Sequence[Result]) -> None:
+    """Of every face, how similar the closest person is."""
+    for result in results:
+        if result.candidates:
+            pipeline.observer.similarity("identify", result.candidates[0].similarity)
 
 
 def search(

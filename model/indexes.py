@@ -78,6 +78,11 @@ class Indexes:
         held = self._held.get(collection.key)
         return held.index.kind if held else choose_kind(collection.faces, self.device)
 
+    def lag_of(self, collection: Collection) -> int:
+        """Changes that the index has yet to follow, which it does before its next search."""
+        held = self._held.get(collection.key)
+        return collection.revision - held.index.sequence if held else collection.revision
+
     def forget_deleted(self) -> None:
         """Let go of the collections that are no longer in the store, and of their snapshots."""
         kept = self._store.collection_keys()

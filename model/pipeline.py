@@ -21,6 +21,7 @@ from model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceErro
 from model.faces import AlignedFace, DetectedFace, EmbeddedFace, Embedding
 from model.folders import DataFolder
 from model.image import ImageLimits, decode_image
+from model.observe import SILENT, Observer
 from model.quality import assess_quality
 from model.session import available_cores, open_runtime, select_device
 from model.timing import Stopwatch
@@ -118,23 +119,30 @@ class Decision:
 class Pipeline:
     """Takes photos to faces, embeddings and decisions; the `async` methods queue, the others do the work."""
 
-    def __init__(self, detector: Detector, embedder: Embedder, options: PipelineOptions) -> None:
+    def __init__(
+        self,
+        detector: Detector,
+        embedder: Embedder,
+        options: PipelineOptions,
+        observer: Observer = SILENT,
+    ) -> None:
+        self.observer = observer
         self.detector = detector
         self.embedder = embedder
         self.options = options
-        self.workers = Workers(options.threads, options.queue)
+        self.workers = Workers(options.threads, options.queue, self.observer)
         calibrations = Calibrations(embedder.bundle, options.calibration)
         self.thresholds = Thresholds(calibrations, options.target_fmr, options.target_fpir)
 
     async def detect(self, photo: bytes, faces: str = "all") -> Look[AlignedFace]:
         """The faces in a photo."""
-        stopwatch = Stopwatch()
+        stopwatch = self.start_stopwatch()
         [look] = await self.workers.run_all(lambda photo: self.find_faces(photo, faces, stopwatch), [photo])
         return look
 
     async def embed(self, photo: bytes, faces: str = "all") -> Look[EmbeddedFace]:
         """The faces in a photo with their embeddings."""
-        stopwatch = Stopwatch()
+        stopwatch = self.start_stopwatch()
         [look] = await self.workers.run_all(lambda photo: self.embed_faces(photo, faces, stopwatch), [photo])
         return look
 
@@ -148,7 +156,7 @@ class Pipeline:
         min_quality: float = 0.0,
     ) -> Decision:
         """Whether a photo shows the person of another, or an enrolled one; photos are worked on together."""
-        stopwatch = Stopwatch()
+        stopwatch = self.start_stopwatch()
         threshold = self.choose_threshold(rule, reference)
         photos = {"probe": probe} | ({"reference": reference} if isinstance(reference, bytes) else {})
 
@@ -159,6 +167,7 @@ class Pipeline:
         sides = [Side(look.faces_found, look.faces[0]) for look in looks]
         compared = reference if isinstance(reference, EnrolledPerson) else sides[1]
         similarity, other = compare(sides[0], compared)
+        self.observer.similarity("verify", similarity)
         return Decision(
             same_person=similarity >= threshold.value,
             similarity=similarity,
@@ -173,6 +182,10 @@ class Pipeline:
             timings_ms=stopwatch.milliseconds(*(look.stopwatch for look in looks)),
         )
 
+    def start_stopwatch(self) -> Stopwatch:
+        """For one request, or one photo of it."""
+        return Stopwatch(self.observer)
+
     def choose_threshold(self, rule: Rule, reference: bytes | EnrolledPerson) -> Threshold:
         """What counts as the same person, by what the probe is compared with."""
         if isinstance(reference, bytes):
@@ -181,11 +194,12 @@ class Pipeline:
 
     def find_faces(self, photo: bytes, policy: str, stopwatch: Stopwatch | None = None) -> Look[AlignedFace]:
         """Bytes -> image -> detect -> align."""
-        stopwatch = stopwatch or Stopwatch()
+        stopwatch = stopwatch or self.start_stopwatch()
         with stopwatch.stage("decode"):
             image = decode_image(photo, self.options.limits)
         with stopwatch.stage("detect"):
             detected = self.detector.detect(image)
+        self.observer.faces(len(detected))
         chosen = FACE_POLICIES[policy](detected, image.size)[: self.options.max_faces]
         with stopwatch.stage("align"):
             faces = [self.align(image, face) for face in chosen]
@@ -265,15 +279,16 @@ def compare(probe: Side, reference: Side | EnrolledPerson) -> tuple[float, Side 
     return similarity, EnrolledFace(reference.person_id, face_id)
 
 
-def open_pipeline(options: PipelineOptions) -> Pipeline:
+def open_pipeline(options: PipelineOptions, observer: Observer = SILENT) -> Pipeline:
     """Load both bundles, open their sessions on the device, and warm them up."""
     device = select_device(options.device)
     recognizer = load_bundle(options.recognizer, "recogniser")
     detector = load_bundle(options.detector, "detector")
     pipeline = Pipeline(
         Detector(detector, open_runtime(detector, device, options.cache, options.threads), options.detection),
-        Embedder(recognizer, open_runtime(recognizer, device, options.cache, options.threads)),
+        Embedder(recognizer, open_runtime(recognizer, device, options.cache, options.threads), observer),
         options,
+        observer,
     )
     pipeline.warm_up()
     return pipeline

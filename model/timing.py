@@ -4,11 +4,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from model.observe import SILENT, Observer
+
 
 class Stopwatch:
     """Seconds per stage, added up, in the order in which the stages first ran."""
 
-    def __init__(self) -> None:
+    def __init__(self, observer: Observer = SILENT) -> None:
+        self.observer = observer
         self.started = time.perf_counter()
         self.seconds: dict[str, float] = {}
 
@@ -19,7 +22,9 @@ class Stopwatch:
         try:
             yield
         finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+            seconds = time.perf_counter() - start
+            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+            self.observer.stage(name, seconds)
 
     def milliseconds(self, *others: "Stopwatch") -> dict[str, float]:
         """Work per stage, that of the others included, and as `total` the wall time since this one started.

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -115,3 +116,22 @@ def test_workers_that_cannot_serve_end_with_an_error(start, tmp_path: Path) -> N
     output = process.stdout.read()
     assert process.wait(timeout=20) == 2
     assert "no bundle" in output
+
+
+def test_metrics_are_those_of_all_processes(start) -> None:
+    process = start(*TWO)
+    address = address_of(process)
+    wait_for(lambda: len(workers_of(process)) == 2)
+    for _ in range(20):
+        httpx.get(f"{address}/v1/models")  # each on a new connection, to whichever process takes it
+
+    def count() -> float:
+        text = httpx.get(f"{address}/metrics").text
+        return sum(
+            map(float, re.findall(r'^sameface_requests_total{route="/v1/models".*} (.*)$', text, re.M))
+        )
+
+    assert count() == 20
+    os.kill(workers_of(process)[0], signal.SIGKILL)
+    wait_for(lambda: len(workers_of(process)) == 2)
+    assert count() == 20  # what a process has counted is not lost with it
