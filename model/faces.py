@@ -42,6 +42,11 @@ class DetectedFace:
     landmarks: tuple[Point, ...]  # eyes, nose, mouth corners; image-left first
     score: float
 
+    def enlarge(self, scale: float) -> "DetectedFace":
+        """The same face in an image so many times as large."""
+        box = Box(*(side * scale for side in (self.box.left, self.box.top, self.box.width, self.box.height)))
+        return DetectedFace(box, tuple((x * scale, y * scale) for x, y in self.landmarks), self.score)
+
 
 @dataclass(frozen=True, slots=True)
 class Quality:

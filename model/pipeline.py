@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from PIL import Image
 
-from model.align import align_face
+from model.align import align_face, fit_similarity
 from model.batching import Workers
 from model.bundle import load_bundle
 from model.calibrations import Calibrations
@@ -20,7 +20,7 @@ from model.embed import Embedder
 from model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
 from model.faces import AlignedFace, DetectedFace, EmbeddedFace, Embedding
 from model.folders import DataFolder
-from model.image import ImageLimits, decode_image
+from model.image import ImageLimits, decode_coarsely, decode_image
 from model.observe import SILENT, Observer
 from model.quality import assess_quality
 from model.session import available_cores, open_runtime, select_device
@@ -193,23 +193,33 @@ class Pipeline:
         return self.thresholds.for_pair(rule, calibration=reference.calibration, faces=len(reference.faces))
 
     def find_faces(self, photo: bytes, policy: str, stopwatch: Stopwatch | None = None) -> Look[AlignedFace]:
-        """Bytes -> image -> detect -> align."""
+        """Bytes -> image -> detect -> align; a large photo is decoded in full only for a small face."""
         stopwatch = stopwatch or self.start_stopwatch()
         with stopwatch.stage("decode"):
-            image = decode_image(photo, self.options.limits)
+            image, scale = decode_coarsely(photo, self.options.limits, self.detector.options.max_side)
         with stopwatch.stage("detect"):
             detected = self.detector.detect(image)
         self.observer.faces(len(detected))
         chosen = FACE_POLICIES[policy](detected, image.size)[: self.options.max_faces]
+        if scale > 1 and any(self.is_coarse(face) for face in chosen):
+            with stopwatch.stage("decode"):
+                image = decode_image(photo, self.options.limits)
+            chosen, scale = [face.enlarge(scale) for face in chosen], 1
         with stopwatch.stage("align"):
-            faces = [self.align(image, face) for face in chosen]
+            faces = [self.align(image, face, scale) for face in chosen]
         return Look(len(detected), faces, stopwatch)
 
-    def align(self, image: Image.Image, face: DetectedFace) -> AlignedFace:
-        """The face with its crop on the recogniser's template and its quality."""
+    def is_coarse(self, face: DetectedFace) -> bool:
+        """Whether a crop would have more pixels than the image has of this face."""
+        enlargement, _ = fit_similarity(face.landmarks, self.embedder.bundle.contract.template)
+        return abs(enlargement) > 1
+
+    def align(self, image: Image.Image, face: DetectedFace, scale: int) -> AlignedFace:
+        """The face in pixels of the photo, with its crop on the recogniser's template and its quality."""
         contract = self.embedder.bundle.contract
         crop = align_face(image, face.landmarks, contract.template, contract.input_size)
-        return AlignedFace(face.box, face.landmarks, face.score, crop, assess_quality(face, crop))
+        shown = face.enlarge(scale) if scale > 1 else face
+        return AlignedFace(shown.box, shown.landmarks, shown.score, crop, assess_quality(shown, crop))
 
     def embed_faces(
         self, photo: bytes, policy: str, stopwatch: Stopwatch | None = None
