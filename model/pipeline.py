@@ -276,6 +276,7 @@ class Pipeline:
     def close(self) -> None:
         """Wait for what runs, drop what waits."""
         self.workers.close()
+        self.embedder.close()
 
 
 def compare(probe: Side, reference: Side | EnrolledPerson) -> tuple[float, Side | EnrolledFace]:

@@ -14,6 +14,7 @@ import onnx
 import onnxruntime
 
 from model import graph
+from model.batch_size import measure_batch_size
 from model.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
 from model.errors import BundleRefused, DeviceUnavailable
 from model.faces import Floats
@@ -23,7 +24,7 @@ log = logging.getLogger("sameface.session")
 
 CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 PROVIDERS = {"cpu": [CPU], "gpu": [CUDA, CPU]}
-PREPARATION = 2  # counts up when a rewrite changes, so that cached graphs of another are not taken
+PREPARATION = 3  # counts up when a rewrite changes, so that cached graphs of another are not taken
 PARITY = 1e-4  # largest difference, relative to the largest output
 WORTHWHILE = 0.95  # a rewrite must take less than this share of the time
 
@@ -93,8 +94,7 @@ def open_runtime(bundle: Bundle, device: str, cache: Path, threads: int = 1) -> 
     """The bundle's network, prepared for the device, with a session per thread on a CPU and one on a GPU."""
     prepared, report = prepare_graph(bundle, device, cache)
     sessions = [open_session(prepared, device) for _ in range(threads if device == "cpu" else 1)]
-    batch_size = 32 if device == "gpu" and report["dynamic_batch"] else 1  # batches only slow a CPU down
-    runtime = Runtime(sessions, device, batch_size)
+    runtime = Runtime(sessions, device, report["batch_size"])
     if runtime.provider != PROVIDERS[device][0]:
         raise DeviceUnavailable(
             f"{bundle.contract.name} got {runtime.provider} although a {device} was there."
@@ -110,11 +110,20 @@ def prepare_graph(bundle: Bundle, device: str, cache: Path) -> tuple[Path, dict[
         return prepared, report
     cache.mkdir(parents=True, exist_ok=True)
     network, report = choose_variant(bundle, device)
+    tried = device == "gpu" and report["dynamic_batch"]  # on a CPU no batch beats a session per core
+    report["batch_size"] = find_batch_size(network, bundle, device) if tried else 1
     write_atomically(prepared, network)
     report["sha256"] = hash_file(prepared)
     write_atomically(report_file, json.dumps(report, indent=2).encode())
     log.info("prepared %s: %s", bundle.contract.name, report)
     return prepared, report
+
+
+def find_batch_size(network: bytes, bundle: Bundle, device: str) -> int:
+    """How many crops the device likes to take at once."""
+    session = open_session(network, device)
+    name = session.get_inputs()[0].name
+    return measure_batch_size(lambda batch: session.run(None, {name: batch}), random_input(bundle))
 
 
 def read_report(prepared: Path, report_file: Path) -> dict[str, Any] | None:

@@ -28,7 +28,9 @@ def test_embeddings_do_not_depend_on_the_batch(embedder: Embedder, batch_size: i
     crops = list(np.random.default_rng(4).integers(0, 256, (5, 112, 112, 3), np.uint8))
     alone = np.array([one.values for one in embedder.embed(crops)])
     embedder.runtime.batch_size = batch_size
-    batched = np.array([one.values for one in embedder.embed(crops)])
+    together = Embedder(embedder.bundle, embedder.runtime)
+    batched = np.array([one.values for one in together.embed(crops)])
+    together.close()
     assert batched == pytest.approx(alone, abs=1e-5)
 
 

@@ -14,7 +14,7 @@ from model.errors import BundleRefused
 from model.faces import Floats
 from model.graph import has_prelu, split_prelu, strip_initialiser_inputs
 from model.published import ARCFACE_TEMPLATE
-from model.session import open_runtime, open_session, prepare_graph
+from model.session import find_batch_size, open_runtime, open_session, prepare_graph
 from tests.networks import DIMENSION, build_detector, build_recogniser, save_network, tensor
 
 
@@ -310,3 +310,9 @@ def test_a_detector_with_other_outputs_is_refused(data: Path, cache: Path, tmp_p
     other = save_bundle(bundle.contract, tmp_path / "other.onnx", tmp_path)
     with pytest.raises(BundleRefused, match="kps_8"):
         open_runtime(other, "cpu", cache)
+
+
+def test_a_batch_size_is_found_on_any_device(bundle: Bundle, cache: Path) -> None:
+    prepared, report = prepare_graph(bundle, "cpu", cache)
+    assert report["batch_size"] == 1
+    assert find_batch_size(prepared.read_bytes(), bundle, "cpu") in (1, 2, 4, 8, 16, 32)

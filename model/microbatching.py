@@ -1,0 +1,116 @@
+"""Crops of several callers in one forward pass, for devices that are faster so."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+
+import numpy as np
+
+from model.faces import Floats
+
+PATIENCE_SECONDS = 0.002  # that the first crop of a pass waits for company
+
+
+class Ask:
+    """What one caller wants to know: an output for each of its inputs."""
+
+    def __init__(self, inputs: Floats) -> None:
+        self.inputs = inputs
+        self.asked = time.monotonic()
+        self.taken = 0
+        self.answer: Future[Floats] = Future()
+        self._outputs: list[Floats] = []
+
+    @property
+    def left(self) -> int:
+        """Inputs that no pass has taken yet."""
+        return len(self.inputs) - self.taken
+
+    def take(self) -> Floats:
+        """The next input."""
+        self.taken += 1
+        return np.asarray(self.inputs[self.taken - 1])
+
+    def deliver(self, output: Floats) -> None:
+        """The output of the next input; they come in the order in which they were taken."""
+        self._outputs.append(output)
+        if len(self._outputs) == len(self.inputs):
+            self.answer.set_result(np.stack(self._outputs))
+
+    def fail(self, error: BaseException) -> None:
+        """Tell the caller once, and take no more of its inputs."""
+        self.taken = len(self.inputs)
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+
+class MicroBatcher:
+    """One thread that fills each pass with what waits, an input from every caller in turn.
+
+    So a photo with a hundred faces slows the others down, but does not make them wait for all of it. While a
+    pass runs on the device, the callers' threads decode and align what goes into the next one.
+    """
+
+    def __init__(
+        self, run: Callable[[Floats], Floats], size: int, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
+        self._run = run
+        self._size = size
+        self._patience_seconds = patience_seconds
+        self._waiting: deque[Ask] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._serve, name="sameface-batches", daemon=True)
+        self._thread.start()
+
+    def run(self, inputs: Floats) -> Floats:
+        """The outputs for these inputs, computed together with those of other callers."""
+        ask = Ask(inputs)
+        with self._changed:
+            self._waiting.append(ask)
+            self._changed.notify()
+        return ask.answer.result()
+
+    def close(self) -> None:
+        """Answer what waits, and end."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _serve(self) -> None:
+        while asks := self._gather():
+            try:
+                outputs = self._run(np.stack([ask.take() for ask in asks]))
+            except Exception as error:  # whatever it is, it belongs to the callers
+                for ask in asks:
+                    ask.fail(error)
+                continue
+            for ask, output in zip(asks, outputs, strict=True):
+                ask.deliver(output)
+
+    def _gather(self) -> list[Ask]:
+        """Whose inputs make up the next pass, once it is full or the first has waited long enough."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._closed)
+            if self._waiting:
+                late = self._waiting[0].asked + self._patience_seconds - time.monotonic()
+                self._changed.wait_for(self._is_full, timeout=max(0.0, late))
+            return self._take_turns()
+
+    def _is_full(self) -> bool:
+        return self._closed or sum(ask.left for ask in self._waiting) >= self._size
+
+    def _take_turns(self) -> list[Ask]:
+        """An input of everybody, then another, until the pass is full; who has more comes again later."""
+        asks: list[Ask] = []
+        left = {ask: ask.left for ask in self._waiting}
+        while self._waiting and len(asks) < self._size:
+            ask = self._waiting.popleft()
+            asks += [ask] if left[ask] else []
+            left[ask] -= 1
+            if left[ask] > 0:
+                self._waiting.append(ask)
+        return asks
