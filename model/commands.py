@@ -199,16 +199,7 @@ def models(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
     if as_json:
         print_json(bundles)
         return
-    columns = (
-        "name",
-        "kind",
-        "dimension",
-        "published_threshold",
-        "calibration",
-        "licence",
-        "sha256",
-        "fault",
-    )
+    columns = ("name", "kind", "dimension", "calibration", "licence", "fault")
     table = Table(*columns)
     for bundle in bundles:
         row = [bundle.get(column) for column in columns]
