@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from model.bundle import Bundle
 from model.faces import EmbeddedFace
 from model.pipeline import Look
-from model.session import Runtime
+from model.runtime import Runtime
 
 PHOTO_SCHEMA = {
     "type": "object",

@@ -21,7 +21,7 @@ from model.image import decode_image, read_photo
 from model.pipeline import Pipeline, PipelineOptions, open_pipeline
 from model.published import MODELS
 from model.pull import pull_model, pull_portraits
-from model.session import open_runtime
+from model.runtime import open_runtime
 from model.terminal import console, describe_bundle, describe_decision, print_json, report_downloads
 
 app = typer.Typer()

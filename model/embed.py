@@ -9,7 +9,7 @@ from model.errors import BundleRefused
 from model.faces import Embedding, Floats, Pixels
 from model.microbatching import MicroBatcher
 from model.observe import SILENT, Observer
-from model.session import Runtime
+from model.runtime import Runtime
 
 
 class Embedder:

@@ -23,7 +23,8 @@ from model.folders import DataFolder
 from model.image import ImageLimits, decode_coarsely, decode_image
 from model.observe import SILENT, Observer
 from model.quality import assess_quality
-from model.session import available_cores, open_runtime, select_device
+from model.runtime import open_runtime
+from model.session import available_cores, select_device
 from model.timing import Stopwatch
 
 Face = TypeVar("Face", bound=AlignedFace)

@@ -21,7 +21,8 @@ from model.indexes import open_indexes
 from model.progress import Progress, ignore_progress
 from model.records import Collection, NewPerson
 from model.rows import add_newcomers
-from model.session import available_cores, open_runtime, select_device
+from model.runtime import open_runtime
+from model.session import available_cores, select_device
 from model.store import Store
 
 FACES_AT_ONCE = 200  # that are embedded and then written in one transaction

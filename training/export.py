@@ -18,7 +18,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 from model.bundle import MANIFEST, Bundle, Contract, load_bundle, save_bundle
 from model.errors import BundleRefused
 from model.published import ARCFACE_TEMPLATE, MODELS
-from model.session import open_runtime
+from model.runtime import open_runtime
 from training.backbones import build_backbone
 from training.card import CARD, write_card
 from training.checkpoint import load_checkpoint

@@ -23,7 +23,8 @@ from model.parallel import work_through
 from model.pipeline import PipelineOptions
 from model.progress import Progress, ignore_progress
 from model.published import ARCFACE_TEMPLATE
-from model.session import open_runtime, select_device
+from model.runtime import open_runtime
+from model.session import select_device
 from training.crop import CROP_SIDE
 from training.dropped import REPORT, Dropped, read_report, read_version, refusing_unwritable, write_report
 from training.errors import DatasetRefused

@@ -12,7 +12,8 @@ from model.files import replacing
 from model.folders import DataFolder
 from model.progress import Progress
 from model.published import MODELS
-from model.session import available_cores, open_runtime, select_device
+from model.runtime import open_runtime
+from model.session import available_cores, select_device
 from training.crop import CROP_SIDE
 from training.dataset import FaceSet
 from training.errors import RecipeRefused

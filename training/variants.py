@@ -18,7 +18,7 @@ from model.errors import BundleRefused, PairsRefused
 from model.faces import Pixels
 from model.image import PHOTO_NAMES
 from model.pairs import Pair, PairAccuracy, measure_accuracy, read_pairs
-from model.session import open_runtime
+from model.runtime import open_runtime
 from training.dataset import decode_crop
 
 CALIBRATION_CROPS = 200  # the ranges of activations settle long before

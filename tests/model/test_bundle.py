@@ -18,7 +18,7 @@ from model.bundle import (
 )
 from model.errors import BundleRefused
 from model.published import ARCFACE_TEMPLATE
-from model.session import open_runtime
+from model.runtime import open_runtime
 from tests.networks import DIMENSION, build_detector, build_recogniser
 
 CONTRACT = Contract(

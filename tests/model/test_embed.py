@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from model.embed import Embedder
-from model.session import open_runtime
+from model.runtime import open_runtime
 from tests.networks import build_recogniser
 
 

@@ -22,7 +22,7 @@ from model.image import ImageLimits, decode_image, encode_png
 from model.inspection import check_gallery
 from model.records import Answered, Collection, NewFace, NewPerson
 from model.reembed import Reembedder, move_collection
-from model.session import open_runtime
+from model.runtime import open_runtime
 from model.store import Store
 from tests.model.people import everybody, newcomer, probe, random_units
 from tests.networks import DIMENSION, build_recogniser

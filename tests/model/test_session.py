@@ -13,8 +13,10 @@ from model.bundle import Bundle, Contract, hash_file, load_bundle, save_bundle
 from model.errors import BundleRefused
 from model.faces import Floats
 from model.graph import has_prelu, split_prelu, strip_initialiser_inputs
+from model.preparation import find_batch_size, prepare_graph
 from model.published import ARCFACE_TEMPLATE
-from model.session import find_batch_size, open_runtime, open_session, prepare_graph
+from model.runtime import open_runtime
+from model.session import open_session
 from tests.networks import DIMENSION, build_detector, build_recogniser, save_network, tensor
 
 

@@ -20,7 +20,7 @@ from model.bundle import Bundle, load_bundle
 from model.embed import Embedder
 from model.errors import BundleRefused
 from model.published import ARCFACE_TEMPLATE
-from model.session import open_runtime
+from model.runtime import open_runtime
 from training.backbones import build_backbone
 from training.checkpoint import save_checkpoint
 from training.crop import MEAN, STD, to_input

@@ -12,7 +12,7 @@ from model.embed import Embedder
 from model.errors import BundleRefused
 from model.folders import DataFolder
 from model.progress import ignore_progress
-from model.session import open_runtime
+from model.runtime import open_runtime
 from tests.training.runs import thin_recipe
 from training import teacher
 from training.dataset import open_faces

@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 from model.bundle import Bundle, load_bundle
 from model.embed import Embedder
 from model.errors import BundleRefused, PairsRefused
-from model.session import open_runtime
+from model.runtime import open_runtime
 from tests.training.conftest import PEOPLE
 from tests.training.test_export import draw_noise, run, save_trained
 from training.synthetic import write_identities

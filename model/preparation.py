@@ -1,0 +1,200 @@
+"""A published graph to the fastest equal of it on this machine: rewritten, proved, timed, cached."""
+
+import json
+import logging
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from model import graph, openvino_session
+from model.batch_size import measure_batch_size
+from model.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
+from model.errors import BundleRefused
+from model.faces import Floats
+from model.files import hash_file, write_atomically
+from model.session import describe_engines, open_session
+
+log = logging.getLogger("sameface.session")
+
+PREPARATION = 4  # counts up when a rewrite changes, so that cached graphs of another are not taken
+PARITY = 1e-4  # largest difference, relative to the largest output
+WORTHWHILE = 0.95  # a rewrite must take less than this share of the time
+
+
+def prepare_graph(bundle: Bundle, device: str, cache: Path) -> tuple[Path, dict[str, Any]]:
+    """The fastest equal of the published graph for this device, from the cache if it was made before."""
+    stem = f"{bundle.identity[:16]}-{device}-{describe_engines()}-{PREPARATION}"
+    prepared, report_file = cache / f"{stem}.onnx", cache / f"{stem}.json"
+    if report := read_report(prepared, report_file):
+        return prepared, report
+    cache.mkdir(parents=True, exist_ok=True)
+    network, report = choose_variant(bundle, device)
+    tried = device == "gpu" and report["dynamic_batch"]  # on a CPU no batch beats a session per core
+    report["batch_size"] = find_batch_size(network, bundle, device) if tried else 1
+    write_atomically(prepared, network)
+    report["sha256"] = hash_file(prepared)
+    write_atomically(report_file, json.dumps(report, indent=2).encode())
+    log.info("prepared %s: %s", bundle.contract.name, report)
+    return prepared, report
+
+
+def find_batch_size(network: bytes, bundle: Bundle, device: str) -> int:
+    """How many crops the device likes to take at once."""
+    session = open_session(network, device)
+    name = session.get_inputs()[0].name
+    return measure_batch_size(lambda batch: session.run(None, {name: batch}), random_input(bundle))
+
+
+def read_report(prepared: Path, report_file: Path) -> dict[str, Any] | None:
+    """What was done to a cached graph, or None if there is none or it is not what was written."""
+    if not prepared.exists() or not report_file.exists():
+        return None
+    try:
+        report: dict[str, Any] = json.loads(report_file.read_text("utf-8"))
+    except ValueError:
+        report = {}
+    if report.get("sha256") == hash_file(prepared):
+        return report
+    log.warning("the cached graph %s is damaged: preparing it again", prepared)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A way to run a network, and how far its outputs are from the published file's."""
+
+    network: bytes
+    engine: str = "onnxruntime"
+    split_prelu: bool = False
+    difference: float = 0.0
+
+
+def choose_variant(bundle: Bundle, device: str) -> tuple[bytes, dict[str, Any]]:
+    """Free the graph's shapes, then take the fastest way to run it that still computes the same."""
+    samples = random_input(bundle)
+    expected = run_published(bundle, samples)
+    network = onnx.load(bundle.path)
+    graph.strip_initialiser_inputs(network)
+    graph.free_shapes(network, {0: "batch"} if is_recogniser(bundle) else {2: "height", 3: "width"})
+    batches = [samples] if is_recogniser(bundle) else list(samples[:, np.newaxis])
+
+    def prove(variant: Variant) -> Variant:
+        return replace(variant, difference=compare_outputs(variant, batches, expected))
+
+    best = prove(Variant(bytes(network.SerializeToString())))
+    if not best.difference <= PARITY:
+        refuse_fixed_shapes(bundle, best.difference)
+        return bundle.path.read_bytes(), describe(Variant(b""), dynamic_batch=False)
+    for rival in map(prove, list_rivals(network, device)):
+        if rival.difference <= PARITY and time_ratio(rival, best, samples[:1]) < WORTHWHILE:
+            best = rival
+    return best.network, describe(best, dynamic_batch=is_recogniser(bundle))
+
+
+def describe(variant: Variant, *, dynamic_batch: bool) -> dict[str, Any]:
+    """What was done, for the report beside the cached graph."""
+    return {
+        "engine": variant.engine,
+        "dynamic_batch": dynamic_batch,
+        "split_prelu": variant.split_prelu,
+        "difference": variant.difference,
+    }
+
+
+def list_rivals(network: onnx.ModelProto, device: str) -> list[Variant]:
+    """Other ways to run a graph on a CPU: by another engine, or without the operator that is slow here."""
+    if device != "cpu":
+        return []
+    freed = bytes(network.SerializeToString())
+    rivals = []
+    if graph.has_prelu(network):
+        graph.split_prelu(network)
+        rivals.append(Variant(bytes(network.SerializeToString()), split_prelu=True))
+    if openvino_session.find_version():
+        rivals.append(Variant(freed, "openvino"))  # whose own PRelu is a fast one
+    return rivals
+
+
+def refuse_fixed_shapes(bundle: Bundle, difference: float) -> None:
+    """A detector must take photos of any size; a recogniser can do with one crop at a time."""
+    if not is_recogniser(bundle):
+        raise BundleRefused(f"{bundle.path} cannot take images of any size.")
+    log.warning("%s keeps its fixed shapes: freed, it differs by %.2g", bundle.contract.name, difference)
+
+
+def is_recogniser(bundle: Bundle) -> bool:
+    """Recognisers take batches of one size, detectors one image of any size."""
+    return bundle.contract.kind == "recogniser"
+
+
+def random_input(bundle: Bundle) -> Floats:
+    """A few images of noise, preprocessed: on zeros, neither a difference nor a slow operator shows."""
+    width, height = bundle.contract.input_size
+    noise = np.random.default_rng(0).integers(0, 256, (3, height, width, 3), np.uint8)
+    return bundle.preprocess(noise)
+
+
+def run_published(bundle: Bundle, samples: Floats) -> list[Floats]:
+    """What the published file answers, sample by sample; a file that does not fit its contract is refused."""
+    try:
+        session = open_session(bundle.path, "cpu")
+        name = session.get_inputs()[0].name
+        answers = [session.run(None, {name: sample[np.newaxis]}) for sample in samples]
+    except Exception as error:  # ONNX Runtime raises its own unexported types
+        raise BundleRefused(f"{bundle.path} does not run on the input of its contract: {error}") from error
+    outputs = [np.concatenate(parts) for parts in zip(*answers, strict=True)]
+    if not all(np.isfinite(output).all() for output in outputs):
+        raise BundleRefused(f"{bundle.path} yields numbers that are not finite.")
+    names = [output.name for output in session.get_outputs()]
+    refuse_wrong_outputs(bundle, dict(zip(names, outputs, strict=True)))
+    return outputs
+
+
+def refuse_wrong_outputs(bundle: Bundle, outputs: dict[str, Floats]) -> None:
+    """A recogniser yields its embedding first, a detector each part for every stride."""
+    shapes = {name: output.shape[1:] for name, output in outputs.items()}
+    if is_recogniser(bundle):
+        found, dimension = next(iter(shapes.values())), bundle.contract.dimension
+        if found != (dimension,):
+            raise BundleRefused(f"{bundle.path} yields {found}; its contract says {dimension} numbers.")
+        return
+    width, height = bundle.contract.input_size
+    for stride in DETECTOR_STRIDES:
+        for part, numbers in DETECTOR_PARTS.items():
+            expected = ((width // stride) * (height // stride), numbers)
+            if shapes.get(f"{part}_{stride}") != expected:
+                raise BundleRefused(f"{bundle.path} must yield {part}_{stride} of {expected} per image.")
+
+
+def compare_outputs(variant: Variant, batches: list[Floats], expected: list[Floats]) -> float:
+    """The largest difference from the expected outputs, relative to the largest of them."""
+    try:
+        session = open_session(variant.network, "cpu", variant.engine)
+        name = session.get_inputs()[0].name
+        answers = [session.run(None, {name: batch}) for batch in batches]
+    except Exception:  # a graph that cannot be rewritten this way
+        return float("inf")
+    outputs = [np.concatenate(parts) for parts in zip(*answers, strict=True)]
+    if [output.shape for output in outputs] != [right.shape for right in expected]:
+        return float("inf")
+    differences = [np.abs(found - right).max() for found, right in zip(outputs, expected, strict=True)]
+    sizes = [np.abs(right).max() for right in expected]
+    return max(
+        float(difference / max(size, 1e-9)) for difference, size in zip(differences, sizes, strict=True)
+    )
+
+
+def time_ratio(candidate: Variant, baseline: Variant, sample: Floats, rounds: int = 12) -> float:
+    """The candidate's time as a share of the baseline's, taking turns so that noise hits both."""
+    sessions = [open_session(variant.network, "cpu", variant.engine) for variant in (candidate, baseline)]
+    best = [float("inf"), float("inf")]
+    for _ in range(rounds):
+        for which, session in enumerate(sessions):
+            start = time.perf_counter()
+            session.run(None, {session.get_inputs()[0].name: sample})
+            best[which] = min(best[which], time.perf_counter() - start)
+    return best[0] / best[1]
