@@ -1,0 +1,188 @@
+"""How fast could detector and recogniser be on this machine, and which way does `serve` pick?
+
+Every way to run a network is timed in turns on random input: engines, graphs, threads, sessions, batches.
+
+    python -m benchmarks.limit [--data ~/.sameface] [--seconds 2] [--rounds 3]
+"""
+
+import argparse
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from rich.console import Console
+from rich.table import Table
+
+from model import graph, openvino_session
+from model.bundle import Bundle, load_bundle
+from model.faces import Floats
+from model.folders import DataFolder
+from model.openvino_session import OpenVinoSession
+from model.preparation import prepare_graph
+from model.session import available_cores
+
+DETECTOR_SIDE = 256  # what photos of 250 x 250, as those of LFW, are put on
+Run = Callable[[Floats], Any]
+
+
+@dataclass(slots=True)
+class Way:
+    """A way to run a network, and the images per second it had in each round."""
+
+    engine: str
+    variant: str
+    sessions: int
+    threads: int
+    batch: int
+    runs: list[Run]
+    rates: list[float] = field(default_factory=list)
+
+    @property
+    def rate(self) -> float:
+        """Images per second."""
+        return median(self.rates)
+
+
+def main() -> None:
+    """Time every way of both networks and print the table."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--data", type=Path, default=Path("~/.sameface").expanduser())
+    arguments.add_argument("--seconds", type=float, default=2.0)
+    arguments.add_argument("--rounds", type=int, default=3)
+    options = arguments.parse_args()
+    folder, console, picked = DataFolder(options.data), Console(width=120), []
+    for bundle in (load_bundle(folder.detector), load_bundle(folder.recognizer)):
+        sample = draw_sample(bundle)
+        ways = list(list_ways(bundle))
+        for _ in range(options.rounds):
+            for way in ways:
+                way.rates.append(measure(way, sample, options.seconds))
+        chosen = find_picked(bundle, folder.cache, ways)
+        picked.append((max(way.rate for way in ways), chosen.rate))
+        console.print(describe(bundle, ways, chosen))
+    for name, (detector, recogniser) in zip(("limit", "picked"), zip(*picked, strict=True), strict=True):
+        console.print(f"{name}: {1 / (2 * (1 / detector + 1 / recogniser)):.1f} verifications per second")
+
+
+def draw_sample(bundle: Bundle) -> Floats:
+    """An image of noise: zeros hide slow operators."""
+    width, height = bundle.contract.input_size
+    side = DETECTOR_SIDE if bundle.contract.kind == "detector" else None
+    shape = (1, side or height, side or width, 3)
+    return bundle.preprocess(np.random.default_rng(0).integers(0, 256, shape, np.uint8))
+
+
+def list_ways(bundle: Bundle) -> Iterator[Way]:
+    """Engines by graphs by threads by sessions, and batches where the network takes them."""
+    cores = available_cores()
+    shapes = [(1, 1, 1), (cores, 1, 1), (1, cores, 1)]  # sessions, threads of each, images at once
+    if bundle.contract.kind == "recogniser":
+        shapes += [(cores, 1, 4), (cores, 1, 8)]
+    for (variant, network), (sessions, threads, batch) in itertools.product(list_graphs(bundle), shapes):
+        runs = [open_onnx(network, threads) for _ in range(sessions)]
+        yield Way("ONNX Runtime", variant, sessions, threads, batch, runs)
+    if openvino_session.find_version():
+        freed = dict(list_graphs(bundle))["shapes freed"]
+        for sessions in dict.fromkeys((1, cores)):
+            runs = [open_openvino(freed) for _ in range(sessions)]
+            yield Way("OpenVINO", "shapes freed", sessions, 1, 1, runs)
+
+
+def list_graphs(bundle: Bundle) -> list[tuple[str, bytes]]:
+    """The graph with free shapes, and without PRelu where there is one."""
+    network = onnx.load(bundle.path)
+    graph.strip_initialiser_inputs(network)
+    free = {0: "batch"} if bundle.contract.kind == "recogniser" else {2: "height", 3: "width"}
+    graph.free_shapes(network, free)
+    graphs = [("shapes freed", bytes(network.SerializeToString()))]
+    if graph.has_prelu(network):
+        graph.split_prelu(network)
+        graphs.append(("PRelu split", bytes(network.SerializeToString())))
+    return graphs
+
+
+def open_onnx(network: bytes, threads: int) -> Run:
+    """A session of so many threads."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+    return lambda pixels: session.run(None, {name: pixels})
+
+
+def open_openvino(network: bytes) -> Run:
+    """A session of one thread."""
+    session = OpenVinoSession(network)
+    name = session.get_inputs()[0].name
+    return lambda pixels: session.run(None, {name: pixels})
+
+
+def measure(way: Way, sample: Floats, seconds: float) -> float:
+    """Images per second, every session called by a thread of its own."""
+    pixels = np.repeat(sample, way.batch, axis=0)
+    for run in way.runs:
+        run(pixels)
+    done = [0] * len(way.runs)
+    started = time.perf_counter()
+
+    def work(place: int) -> None:
+        while time.perf_counter() - started < seconds:
+            way.runs[place](pixels)
+            done[place] += way.batch
+
+    callers = [threading.Thread(target=work, args=(place,)) for place in range(len(way.runs))]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    return sum(done) / (time.perf_counter() - started)
+
+
+def find_picked(bundle: Bundle, cache: Path, ways: list[Way]) -> Way:
+    """What the server's own preparation has chosen."""
+    _, report = prepare_graph(bundle, "cpu", cache)
+    engine = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}[report["engine"]]
+    variant = "PRelu split" if report["split_prelu"] else "shapes freed"
+    wanted = (engine, variant, available_cores(), 1, report["batch_size"])
+    return next(
+        way for way in ways if (way.engine, way.variant, way.sessions, way.threads, way.batch) == wanted
+    )
+
+
+def describe(bundle: Bundle, ways: list[Way], chosen: Way) -> Table:
+    """A row for every way, fastest first."""
+    best = max(way.rate for way in ways)
+    table = Table(
+        "engine",
+        "graph",
+        "sessions x threads",
+        "batch",
+        "images/s",
+        "of the best",
+        "",
+        title=bundle.contract.name,
+    )
+    for way in sorted(ways, key=lambda way: -way.rate):
+        table.add_row(
+            way.engine,
+            way.variant,
+            f"{way.sessions} x {way.threads}",
+            str(way.batch),
+            f"{way.rate:.1f}",
+            f"{way.rate / best:.2f}",
+            "what serve picks" if way is chosen else "",
+        )
+    return table
+
+
+if __name__ == "__main__":
+    main()
