@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from model.bundle import Bundle, load_bundle
-from model.errors import InvalidEmbedding, ModelMismatch
+from model.decide import Rule
+from model.errors import CalibrationNotFound, InvalidEmbedding, ModelMismatch
 from model.gallery import Gallery
 from model.records import Collection
 from tests.model.people import newcomer, probe, random_units
@@ -134,3 +135,18 @@ def test_an_embedding_of_another_model_is_refused(gallery: Gallery) -> None:
 def test_numbers_that_are_no_embedding_are_refused(gallery: Gallery, values: list[float]) -> None:
     with pytest.raises(InvalidEmbedding):
         gallery.take_embedding(values, None)
+
+
+def test_a_collection_whose_calibration_is_not_here_says_so(gallery: Gallery) -> None:
+    """As after an import from a server that had it."""
+    moved, _ = gallery.store.create_collection(
+        "moved",
+        store_crops=False,
+        calibration="tiny-recogniser/cameras",
+        bundle=gallery.bundle.contract.name,
+        identity=gallery.bundle.identity,
+        dimension=DIMENSION,
+    )
+    with pytest.raises(CalibrationNotFound, match="'tiny-recogniser/cameras'; there are: none"):
+        gallery.choose_threshold(moved, Rule(rate=0.01))
+    assert gallery.choose_threshold(gallery.create_collection("own")[0], Rule()).value == 0.5
