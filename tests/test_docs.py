@@ -4,17 +4,18 @@ import json
 import re
 import shlex
 import subprocess
-import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 from api.errors import PROBLEMS
 from api.settings import PREFIX, Settings
 from model.errors import SamefaceError
 from model.published import MODELS, SHIPPED
-from sameface import ROOMS
+from sameface import ROOMS, app
 from tests.networks import DIMENSION
 
 ROOT = Path(__file__).parents[1]
@@ -67,15 +68,12 @@ def test_every_command_of_the_readme_exists() -> None:
     assert shown <= ROOMS.keys()
 
 
+@cache
 def help_of(*command: str) -> str:
     """What a command says of itself."""
-    return subprocess.run(
-        [sys.executable, "-m", "sameface", *command, "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"COLUMNS": "200", "PATH": ""},
-    ).stdout
+    answer = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"})
+    assert answer.exit_code == 0, answer.output
+    return answer.output
 
 
 def test_every_flag_of_the_readme_exists() -> None:
