@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -15,6 +16,7 @@ from model.gallery import Gallery
 from model.observe import Observer
 from model.pipeline import Pipeline
 
+CLIENT_GONE = 499  # in the place of a status, of one that left before its answer
 SHARED = "PROMETHEUS_MULTIPROC_DIR"  # where several processes count together
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 SIMILARITIES = tuple(round(-0.2 + 0.05 * step, 2) for step in range(25))
@@ -48,6 +50,7 @@ class Metrics(Observer):
         # Only now: when it is imported it looks whether several processes count together.
         import prometheus_client as prometheus
 
+        prometheus.disable_created_metrics()  # a series for each series, which nobody looks at
         self.prometheus = prometheus
         self.gallery: Gallery | None = None
         own = self.registry = prometheus.CollectorRegistry()
@@ -186,17 +189,25 @@ class RequestMeter:
         """Handle one connection event."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        started, status = time.perf_counter(), 499  # of a client that has gone before its answer
+        count = partial(self.count, scope, time.perf_counter())
+        status = CLIENT_GONE
 
         async def send_and_look(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+            elif not message.get("more_body", False):
+                count(status)  # before it is out: whoever has an answer finds it counted
             await send(message)
 
         try:
             return await self.app(scope, receive, send_and_look)
         finally:
-            route = getattr(scope.get("route"), "path", "none")  # never the address itself: ids are in it
-            problem = scope.get("state", {}).get("problem")
-            self.metrics.request(route, status, time.perf_counter() - started, problem)
+            if status == CLIENT_GONE:
+                count(CLIENT_GONE)
+
+    def count(self, scope: Scope, started: float, status: int) -> None:
+        """A request that is answered now."""
+        route = getattr(scope.get("route"), "path", "none")  # never the address itself: ids are in it
+        problem = scope.get("state", {}).get("problem")
+        self.metrics.request(route, status, time.perf_counter() - started, problem)
