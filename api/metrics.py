@@ -2,10 +2,11 @@
 
 import asyncio
 import os
+import struct
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,7 @@ SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 SIMILARITIES = tuple(round(-0.2 + 0.05 * step, 2) for step in range(25))
 FACES = (0, 1, 2, 3, 5, 10, 20, 50)
 BATCHES = (1, 2, 4, 8, 16, 32, 64)
+PATIENCE = 20  # times that a file which is being made is looked at again
 EXAMPLE = """\
 # HELP sameface_requests_total Requests by route and status.
 # TYPE sameface_requests_total counter
@@ -128,7 +130,15 @@ class Metrics(Observer):
         self.runtime.labels(runtime.device, runtime.provider, *names).set(1)
 
     def collect(self) -> bytes:
-        """Everything, as Prometheus reads it."""
+        """Everything, as Prometheus reads it; a process that starts just now has files without a head yet."""
+        for _ in range(PATIENCE):
+            with suppress(struct.error):
+                return self.collect_now()
+            time.sleep(0.01)
+        return self.collect_now()
+
+    def collect_now(self) -> bytes:
+        """Everything, if all files can be read."""
         shown = self.prometheus.CollectorRegistry()
         if os.environ.get(SHARED):
             from prometheus_client.multiprocess import MultiProcessCollector

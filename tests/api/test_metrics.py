@@ -1,11 +1,13 @@
 """What Prometheus reads."""
 
 import re
+import threading
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from api.metrics import SHARED
 from tests.api.collections import enrol, identify, make_collection
 from tests.api.test_bad_input import expect
 from tests.api.test_verify import verify
@@ -79,3 +81,17 @@ def test_the_gallery_and_what_it_runs_on_are_shown(fresh: httpx.Client) -> None:
 def test_a_server_that_is_not_ready_has_metrics_already(serve: Serve, tmp_path) -> None:
     with serve(data=tmp_path, wait_until_ready=False) as client:
         assert client.get("/metrics").status_code == 200
+
+
+def test_a_process_that_starts_just_now_does_not_spoil_the_others(
+    fresh: httpx.Client, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched, shared = fresh.app.state.metrics, tmp_path / "shared"
+    shared.mkdir()
+    half_made = shared / "counter_1.db"
+    half_made.touch()
+    monkeypatch.setenv(SHARED, str(shared))
+    soon = threading.Timer(0.05, lambda: half_made.write_bytes(bytes(1024)))
+    soon.start()
+    assert b"sameface_gallery_people" in watched.collect()
+    soon.join()
