@@ -114,6 +114,7 @@ def open_onnx(network: bytes, threads: int) -> Run:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
+    options.log_severity_level = 3
     session = onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
     return lambda pixels: session.run(None, {name: pixels})
