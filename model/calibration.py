@@ -133,11 +133,12 @@ def measure_decades(faces: LabelledEmbeddings, curve: Curve) -> tuple[ErrorRates
     return tuple(measure_rates(faces, thresholds)) if thresholds else ()
 
 
-def need_more(evidence: Evidence) -> tuple[float, int, int]:
-    """The next decade of FMR, and how many pairs and people more would support it."""
-    lowest = RULE_OF_30 / evidence.impostor_pairs
-    decade = 10.0 ** math.floor(math.log10(lowest) + 1e-9)
-    decade = decade / 10 if decade >= lowest * (1 - 1e-9) else decade
-    pairs = math.ceil(RULE_OF_30 / decade)
-    people = math.ceil(evidence.people * math.sqrt(pairs / evidence.impostor_pairs))
-    return decade, pairs - evidence.impostor_pairs, people - evidence.people
+def need_more(lowest_fmr: float, people: int) -> tuple[float, int, int]:
+    """The next decade of FMR, and how many impostor pairs and people more would support it.
+
+    Of groups, the one with fewest pairs sets what is supported: then it needs so many pairs, and all of them
+    so many people, more.
+    """
+    decade = 10.0 ** (math.ceil(math.log10(lowest_fmr) - 1e-9) - 1)
+    pairs = math.ceil(RULE_OF_30 / decade) - round(RULE_OF_30 / lowest_fmr)
+    return decade, pairs, math.ceil(people * math.sqrt(lowest_fmr / decade)) - people

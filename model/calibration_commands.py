@@ -85,7 +85,7 @@ def describe(
     measured: Calibration, faces: LabelledFaces, lookalikes: list[Lookalikes], path: Path
 ) -> dict[str, Any]:
     """All that was found out, for a script."""
-    decade, pairs, people = need_more(measured.evidence)
+    decade, pairs, people = need_more(measured.lowest_fmr, measured.evidence.people)
     return {
         **measured.describe(),
         "next_decade": {"fmr": decade, "more_pairs": pairs, "more_people": people},
@@ -108,7 +108,7 @@ def show(measured: Calibration, lookalikes: list[Lookalikes], path: Path) -> Non
     for number, rates in enumerate(measured.decades, 1):
         table.add_row(f"1e-{number}", *describe_rates(rates))
     console.print(table)
-    decade, pairs, people = need_more(evidence)
+    decade, pairs, people = need_more(measured.lowest_fmr, evidence.people)
     console.print(
         f"Rates from {measured.lowest_fmr:.2g} up are supported. For {decade:.0e} it takes {pairs:,} impostor"
         f" pairs more: about {people:,} people more with as many photos each.",

@@ -1,6 +1,7 @@
 """A folder of labelled photos, one folder per person, to the embeddings of its faces."""
 
 import hashlib
+import heapq
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -154,7 +155,7 @@ def find_lookalikes(faces: LabelledFaces) -> list[Lookalikes]:
                 similarity = round(float(embeddings[one] @ embeddings[other]), 6)
                 yield Lookalikes(faces.files[one], faces.files[other], similarity)
 
-    return sorted(walk(), key=lambda pair: -pair.similarity)[:MOST_LOOKALIKES]
+    return heapq.nlargest(MOST_LOOKALIKES, walk(), key=lambda pair: pair.similarity)
 
 
 def find_typical(faces: LabelledEmbeddings) -> float:

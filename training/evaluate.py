@@ -112,12 +112,12 @@ def evaluate(
         genuine_pairs=genuine.pairs,
         impostor_pairs=impostor.pairs,
         drawn_over=material.drawn_over if isinstance(material, ListedFaces) else "people",
-        accuracy=measure_accuracy(pairs) if isinstance(pairs, ListedPairs) else None,
+        accuracy=measure_accuracy(pairs),
         eer=measure_mean_rate(pairs, threshold),
         eer_threshold=threshold,
         decades=measure_decades(pairs, impostor),
         calibrated=measure_calibrated(pipeline, pairs, target_fmr),
-        identification=(measure_identification(pairs) if isinstance(pairs, LabelledEmbeddings) else None),
+        identification=measure_identification(pairs) if isinstance(pairs, LabelledEmbeddings) else None,
         groups=compare_groups_of(material, groups, choose_threshold(pipeline, impostor, target_fmr)),
         curves=draw_curves(genuine, impostor),
     )
@@ -130,8 +130,10 @@ def find_equal(genuine: Scores, impostor: Scores) -> float:
     return round(int(np.argmin(np.abs(fmrs - fnmrs))) / STEPS - 1, 6)
 
 
-def measure_accuracy(pairs: ListedPairs) -> Accuracy:
-    """The k-fold accuracy of a list."""
+def measure_accuracy(pairs: LabelledEmbeddings | ListedPairs) -> Accuracy | None:
+    """The accuracy of a list that has folds; by the best threshold of its own pairs any would be flattered."""
+    if isinstance(pairs, LabelledEmbeddings) or len(np.unique(pairs.folds)) < 2:
+        return None
     wrong, threshold = decide_by_folds(pairs.similarities, pairs.same, pairs.folds)
     missing = int(np.isnan(pairs.similarities).sum())
     return Accuracy(measure_share(pairs, ~wrong), threshold, missing)

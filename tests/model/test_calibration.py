@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from model.calibration import Curve, Evidence, fit_curve, measure_decades, need_more
+from model.calibration import Curve, fit_curve, measure_decades, need_more
 from model.errors import CalibrationRefused, LabelsRefused
 from model.scores import count_scores, score_all_pairs
 from tests.model.strangers import draw_people, true_fmr
@@ -109,11 +109,9 @@ def test_a_curve_that_does_not_fall_is_refused(similarities: tuple, fmrs: tuple,
 
 
 def test_what_the_next_decade_needs() -> None:
-    evidence = Evidence("photos", 1000, 1000, 0, 10, 499_500)
-    decade, pairs, people = need_more(evidence)
+    decade, pairs, people = need_more(30 / 499_500, 1000)
     assert decade == pytest.approx(1e-5)
     assert pairs == 3_000_000 - 499_500
     assert (1000 + people) * (999 + people) / 2 == pytest.approx(3_000_000, rel=0.01)
-    assert need_more(Evidence("photos", 1000, 1000, 0, 10, 300_000))[0] == pytest.approx(
-        1e-5
-    )  # 1e-4 is there
+    assert need_more(30 / 300_000, 1000)[0] == pytest.approx(1e-5)  # 1e-4 is there
+    assert need_more(30 / 299_000, 1000)[0] == pytest.approx(1e-4)  # and here it is not

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from tests.model.strangers import draw_people
 from tests.model.test_labelled import write
 from tests.networks import build_recogniser
 from tests.pictures import photo_of
-from training.evaluate import CURVE, bin_scores, draw_curves, evaluate, find_equal
+from training.evaluate import CURVE, bin_scores, draw_curves, evaluate, find_equal, measure_accuracy
 from training.evaluation_data import open_data
 from training.report import write_report
 
@@ -45,6 +46,13 @@ def test_listed_pairs_without_a_similarity_are_no_cases_but_count_as_wrong() -> 
     [rates] = measure_rates(pairs, [0.5])
     assert (rates.fmr.value, rates.fnmr.value) == (0, 0)
     assert measure_share(pairs, np.isnan(pairs.similarities)).value == 0.5
+
+
+def test_a_list_without_folds_has_no_accuracy() -> None:
+    """Its threshold would be chosen on the very pairs that it is judged by."""
+    pairs = listed([0.1, 0.9, 0.2, 0.8], [False, True, False, True])
+    assert measure_accuracy(pairs) is None
+    assert measure_accuracy(replace(pairs, folds=np.array([0, 0, 1, 1]))).rate.value == 1
 
 
 def test_curves_are_those_of_the_counts() -> None:
