@@ -131,7 +131,7 @@ def find_equal(genuine: Scores, impostor: Scores) -> float:
 
 
 def measure_accuracy(pairs: LabelledEmbeddings | ListedPairs) -> Accuracy | None:
-    """The accuracy of a list that has folds; by the best threshold of its own pairs any would be flattered."""
+    """The accuracy of a list that has folds; by the best threshold of its own pairs it would be flattered."""
     if isinstance(pairs, LabelledEmbeddings) or len(np.unique(pairs.folds)) < 2:
         return None
     wrong, threshold = decide_by_folds(pairs.similarities, pairs.same, pairs.folds)
