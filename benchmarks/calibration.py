@@ -24,7 +24,8 @@ from model.calibration import Curve, fit_curve
 from model.decide import share_out
 from model.faces import Keys
 from model.intervals import Rate, measure_rates
-from model.labelled import choose_embed, read_labelled
+from model.labelled import read_labelled
+from model.pictures import choose_embed
 from model.scores import LabelledEmbeddings, score_all_pairs
 from model.terminal import report_counts
 from training.identification import measure_probes

@@ -16,7 +16,8 @@ from model.decide import TARGET_FMR, Rule
 from model.folders import DEFAULT_DATA, DataFolder
 from model.groups import compare_groups, read_groups
 from model.intervals import ErrorRates, Rate
-from model.labelled import LabelledFaces, Lookalikes, choose_embed, find_lookalikes, read_labelled
+from model.labelled import LabelledFaces, Lookalikes, find_lookalikes, read_labelled
+from model.pictures import choose_embed
 from model.terminal import console, print_json, report_counts
 
 app = typer.Typer()

@@ -3,34 +3,20 @@
 import hashlib
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 
-from model.errors import LabelsRefused, SamefaceError, UnsupportedImage
-from model.faces import Floats
-from model.image import PHOTO_NAMES, decode_image, read_photo
-from model.parallel import work_through
-from model.pipeline import Pipeline
+from model.errors import LabelsRefused
+from model.image import PHOTO_NAMES, read_photo
+from model.pictures import Embed, Failure, embed_all
 from model.progress import Progress, ignore_progress
 from model.scores import LabelledEmbeddings, to_step, walk_tiles
 
-Embed: TypeAlias = Callable[[bytes], Floats]
-
 SHOWN = 10  # entries of a list in an error's sentence
 MOST_LOOKALIKES = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A photo that yields no embedding, and why."""
-
-    file: str
-    code: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,58 +43,20 @@ class LabelledFaces:
         return len(self.files) + len(self.failed)
 
 
-def embed_photo(pipeline: Pipeline, photo: bytes) -> Floats:
-    """The embedding of the prominent face of a photo, as `/v1/verify` would take it."""
-    look = pipeline.embed_one_face("photo", photo, faces="prominent", min_quality=0.0)
-    return look.faces[0].embedding.values
-
-
-def embed_crop(pipeline: Pipeline, photo: bytes) -> Floats:
-    """The embedding of a crop that is aligned already."""
-    image, size = decode_image(photo, pipeline.options.limits), pipeline.embedder.bundle.contract.input_size
-    if image.size != size:
-        raise UnsupportedImage(f"A crop must have {size[0]} x {size[1]} pixels.")
-    return pipeline.embedder.embed([np.asarray(image)])[0].values
-
-
-def choose_embed(pipeline: Pipeline, *, aligned: bool) -> Embed:
-    """How the pictures of a data set become embeddings."""
-    embed = embed_crop if aligned else embed_photo
-    return lambda photo: embed(pipeline, photo)
-
-
 def read_labelled(
     folder: Path, embed: Embed, threads: int, progress: Progress = ignore_progress
 ) -> LabelledFaces:
     """The faces of all photos in `folder/<person>/`; the same photo under two people is an error."""
     people = list_people(folder)
-    paths = [path for photos in people.values() for path in photos]
-    refuse_duplicates(folder, paths)
-    owners = np.repeat(np.arange(len(people)), [len(photos) for photos in people.values()])
-    files, embeddings, kept, failed = [], [], [], []
-    with closing(work_through(lambda path: try_embedding(path, embed), paths, threads)) as results:
-        for done, (path, owner, result) in enumerate(zip(paths, owners, results, strict=True), 1):
-            file = f"{path.parent.name}/{path.name}"
-            if isinstance(result, SamefaceError):
-                failed.append(Failure(file, result.code))
-            else:
-                files.append(file)
-                embeddings.append(result)
-                kept.append(owner)
-            progress("embedding", done, len(paths))
-    if not files:
+    refuse_duplicates(folder, [path for photos in people.values() for path in photos])
+    names = [f"{person}/{path.name}" for person, photos in people.items() for path in photos]
+    found = embed_all(names, lambda name: read_photo(folder / name), embed, threads, progress)
+    if not found.embeddings:
         raise LabelsRefused(f"No photo in {folder} has a face that can be embedded.")
-    return LabelledFaces(
-        list(people), files, LabelledEmbeddings(np.stack(embeddings), np.array(kept)), failed
-    )
-
-
-def try_embedding(path: Path, embed: Embed) -> Floats | SamefaceError:
-    """The embedding of a photo, or why it has none."""
-    try:
-        return embed(read_photo(path))
-    except SamefaceError as error:
-        return error
+    numbers = {person: number for number, person in enumerate(people)}
+    owners = np.array([numbers[name.split("/")[0]] for name in found.embeddings])
+    embedded = LabelledEmbeddings(np.stack(list(found.embeddings.values())), owners)
+    return LabelledFaces(list(people), list(found.embeddings), embedded, found.failed)
 
 
 def list_people(folder: Path) -> dict[str, list[Path]]:

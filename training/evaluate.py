@@ -9,8 +9,9 @@ from model.calibration import RULE_OF_30, GroupRates
 from model.errors import LabelsRefused
 from model.groups import measure_groups, read_groups
 from model.intervals import ErrorRates, Rate, measure_mean_rate, measure_rates, measure_share
-from model.labelled import LabelledFaces, choose_embed
+from model.labelled import LabelledFaces
 from model.pairs import decide_by_folds
+from model.pictures import choose_embed
 from model.pipeline import Pipeline
 from model.progress import Progress, ignore_progress
 from model.scores import STEPS, LabelledEmbeddings, ListedPairs, Scores, score_all_pairs

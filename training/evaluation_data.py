@@ -2,25 +2,22 @@
 
 import io
 import pickle
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from model.errors import PairsRefused, SamefaceError
+from model.errors import PairsRefused
 from model.faces import Floats, Keys
 from model.image import read_photo
-from model.labelled import Embed, Failure, LabelledFaces, read_labelled
+from model.labelled import LabelledFaces, read_labelled
 from model.pairs import read_pairs
-from model.parallel import work_through
+from model.pictures import Embed, Failure, embed_all
 from model.progress import Progress
 from model.scores import ListedPairs
 from training.templates import find_template_lists, read_templates
-
-Found = dict[str, Floats | SamefaceError]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,39 +55,16 @@ def open_data(path: Path, *, aligned: bool = False) -> EvaluationData:
     return EvaluationData(path.name, "labelled", aligned, lambda *how: read_labelled(path, *how))
 
 
-def embed_all(
-    names: Sequence[str], read: Callable[[str], bytes], embed: Embed, threads: int, progress: Progress
-) -> Found:
-    """The embedding of every picture by its name, or why it has none."""
-
-    def try_one(name: str) -> Floats | SamefaceError:
-        try:
-            return embed(read(name))
-        except SamefaceError as error:
-            return error
-
-    found: Found = {}
-    with closing(work_through(try_one, names, threads)) as results:
-        for name, result in zip(names, results, strict=True):
-            found[name] = result
-            progress("embedding", len(found), len(names))
-    return found
-
-
-def list_failures(found: Found) -> list[Failure]:
-    """The pictures without an embedding."""
-    return [Failure(name, result.code) for name, result in found.items() if isinstance(result, SamefaceError)]
-
-
-def compare_listed(found: Found, probes: Sequence[str], references: Sequence[str]) -> Floats:
+def compare_listed(
+    embeddings: Mapping[str, Floats], probes: Sequence[str], references: Sequence[str]
+) -> Floats:
     """The similarity of each pair of names, NaN where one has no embedding."""
 
-    def compare(probe: Any, reference: Any) -> float:
-        missing = isinstance(probe, SamefaceError) or isinstance(reference, SamefaceError)
-        return float("nan") if missing else float(probe @ reference)
+    def compare(probe: str, reference: str) -> float:
+        there = probe in embeddings and reference in embeddings
+        return float(embeddings[probe] @ embeddings[reference]) if there else float("nan")
 
-    pairs = zip(probes, references, strict=True)
-    return np.array([compare(found[probe], found[reference]) for probe, reference in pairs], np.float32)
+    return np.array(list(map(compare, probes, references)), np.float32)
 
 
 def read_listed(folder: Path, embed: Embed, threads: int, progress: Progress) -> ListedFaces:
@@ -102,13 +76,13 @@ def read_listed(folder: Path, embed: Embed, threads: int, progress: Progress) ->
     found = embed_all(names, lambda name: read_photo(Path(name)), embed, threads, progress)
     people = {who: number for number, who in enumerate(sorted({Path(name).parent.name for name in names}))}
     listed = ListedPairs(
-        compare_listed(found, probes, references),
+        compare_listed(found.embeddings, probes, references),
         np.array([pair.same_person for pair in pairs]),
         np.array([people[pair.probe.parent.name] for pair in pairs]),
         np.array([people[pair.reference.parent.name] for pair in pairs]),
         np.array([pair.fold for pair in pairs]),
     )
-    return ListedFaces(listed, len(names), list_failures(found), "people")
+    return ListedFaces(listed, found.count, found.failed, "people")
 
 
 FOLDS = 10  # of a .bin file, which does not say
@@ -121,8 +95,8 @@ def read_bin(file: Path, embed: Embed, threads: int, progress: Progress) -> List
     found = embed_all(names, lambda name: pictures[int(name)], embed, threads, progress)
     each: Keys = np.arange(len(same))
     folds = each * FOLDS // len(same)
-    pairs = ListedPairs(compare_listed(found, names[::2], names[1::2]), same, each, each, folds)
-    return ListedFaces(pairs, len(names), list_failures(found), "pairs")
+    pairs = ListedPairs(compare_listed(found.embeddings, names[::2], names[1::2]), same, each, each, folds)
+    return ListedFaces(pairs, found.count, found.failed, "pairs")
 
 
 class PlainUnpickler(pickle.Unpickler):
@@ -166,5 +140,4 @@ def read_template_pairs(
     templates = read_templates(faces, pairs)
     names = list(dict.fromkeys(templates.pictures))
     found = embed_all(names, lambda name: read_photo(images / name), embed, threads, progress)
-    embedded = {name: result for name, result in found.items() if not isinstance(result, SamefaceError)}
-    return ListedFaces(templates.compare(embedded), len(names), list_failures(found), "people")
+    return ListedFaces(templates.compare(found.embeddings), found.count, found.failed, "people")

@@ -7,7 +7,8 @@ import pytest
 from PIL import Image
 
 from model.errors import LabelsRefused
-from model.labelled import choose_embed, find_lookalikes, read_labelled
+from model.labelled import find_lookalikes, read_labelled
+from model.pictures import choose_embed
 from model.pipeline import Pipeline
 from tests.model.calibrated import draw_faces
 from tests.pictures import draw_photo, encode, photo_of

@@ -8,7 +8,8 @@ import pytest
 from PIL import Image
 
 from model.errors import PairsRefused
-from model.labelled import LabelledFaces, choose_embed
+from model.labelled import LabelledFaces
+from model.pictures import choose_embed
 from model.pipeline import Pipeline
 from model.progress import ignore_progress
 from tests.model.test_labelled import write

@@ -1,0 +1,80 @@
+"""Many pictures to embeddings, several at a time; one that yields none says why."""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from model.errors import SamefaceError, UnsupportedImage
+from model.faces import Floats
+from model.image import decode_image
+from model.parallel import work_through
+from model.pipeline import Pipeline
+from model.progress import Progress
+
+Embed: TypeAlias = Callable[[bytes], Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A picture that yields no embedding, and why."""
+
+    file: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EmbeddedPictures:
+    """The embeddings of pictures by name, in the order of the names, and those without one."""
+
+    embeddings: dict[str, Floats]
+    failed: list[Failure]
+
+    @property
+    def count(self) -> int:
+        """How many were looked at."""
+        return len(self.embeddings) + len(self.failed)
+
+
+def choose_embed(pipeline: Pipeline, *, aligned: bool) -> Embed:
+    """How the pictures of a data set become embeddings."""
+    embed = embed_crop if aligned else embed_photo
+    return lambda picture: embed(pipeline, picture)
+
+
+def embed_photo(pipeline: Pipeline, photo: bytes) -> Floats:
+    """The embedding of the prominent face of a photo, as `/v1/verify` would take it."""
+    look = pipeline.embed_one_face("photo", photo, faces="prominent", min_quality=0.0)
+    return look.faces[0].embedding.values
+
+
+def embed_crop(pipeline: Pipeline, photo: bytes) -> Floats:
+    """The embedding of a crop that is aligned already."""
+    image, size = decode_image(photo, pipeline.options.limits), pipeline.embedder.bundle.contract.input_size
+    if image.size != size:
+        raise UnsupportedImage(f"A crop must have {size[0]} x {size[1]} pixels.")
+    return pipeline.embedder.embed([np.asarray(image)])[0].values
+
+
+def embed_all(
+    names: Sequence[str], read: Callable[[str], bytes], embed: Embed, threads: int, progress: Progress
+) -> EmbeddedPictures:
+    """The embedding of every picture, read by its name."""
+
+    def try_one(name: str) -> Floats | SamefaceError:
+        try:
+            return embed(read(name))
+        except SamefaceError as error:
+            return error
+
+    found = EmbeddedPictures({}, [])
+    with closing(work_through(try_one, names, threads)) as results:
+        for name, result in zip(names, results, strict=True):
+            if isinstance(result, SamefaceError):
+                found.failed.append(Failure(name, result.code))
+            else:
+                found.embeddings[name] = result
+            progress("embedding", found.count, len(names))
+    return found
