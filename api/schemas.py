@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
+from model.answers import Look
 from model.bundle import Bundle
 from model.faces import EmbeddedFace
-from model.pipeline import Look
 from model.runtime import Runtime
 
 PHOTO_SCHEMA = {

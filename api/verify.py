@@ -10,9 +10,9 @@ from api.dependencies import READ, ROOM, Gallery, Pipeline
 from api.documentation import PHOTO_PROBLEMS, answers, document_body
 from api.schemas import VerifyRequest, VerifyResponse
 from api.uploads import body_of
+from model.answers import EnrolledPerson
 from model.decide import Rule
 from model.gallery import Gallery as OpenGallery
-from model.pipeline import EnrolledPerson
 
 router = APIRouter(prefix="/v1", tags=["verify"], dependencies=[READ, ROOM])
 

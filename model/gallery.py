@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from model.answers import EnrolledPerson
 from model.bundle import Bundle
 from model.calibrations import Calibrations
 from model.candidates import select_search_device
@@ -14,7 +15,7 @@ from model.decide import Rule, Threshold, Thresholds
 from model.errors import InvalidEmbedding, ModelMismatch, PersonNotFound
 from model.faces import UNIT, Embedding, Floats
 from model.indexes import open_indexes
-from model.pipeline import EnrolledPerson, Pipeline
+from model.pipeline import Pipeline
 from model.records import Answered, Collection, NewPerson
 from model.store import Store
 

@@ -1,24 +1,23 @@
 """The path of a photo, readable top to bottom: bytes -> image -> detect -> align -> embed -> compare."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from model.align import align_face, fit_similarity
+from model.answers import Decision, EnrolledPerson, Look, Side, compare
 from model.batching import Workers
 from model.bundle import load_bundle
 from model.calibrations import Calibrations
 from model.choose import FACE_POLICIES
-from model.compare import measure_similarity
 from model.decide import AT_OWN_RATE, TARGET_FMR, TARGET_FPIR, Rule, Threshold, Thresholds
 from model.detect import Detector, DetectorOptions
 from model.embed import Embedder
 from model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
-from model.faces import AlignedFace, DetectedFace, EmbeddedFace, Embedding
+from model.faces import AlignedFace, DetectedFace, EmbeddedFace
 from model.folders import DataFolder
 from model.image import ImageLimits, decode_coarsely, decode_image
 from model.observe import SILENT, Observer
@@ -26,8 +25,6 @@ from model.quality import assess_quality
 from model.runtime import open_runtime
 from model.session import available_cores, select_device
 from model.timing import Stopwatch
-
-Face = TypeVar("Face", bound=AlignedFace)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,62 +56,6 @@ class PipelineOptions:
             cache=folder.cache,
             **others,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Look(Generic[Face]):
-    """What was seen in one photo: how many faces, and those that were chosen."""
-
-    faces_found: int
-    faces: list[Face]
-    stopwatch: Stopwatch
-
-    @property
-    def timings_ms(self) -> dict[str, float]:
-        """Where the time went, up to now."""
-        return self.stopwatch.milliseconds()
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One side of a comparison."""
-
-    faces_found: int
-    face: EmbeddedFace
-
-
-@dataclass(frozen=True, slots=True)
-class EnrolledPerson:
-    """Somebody whose faces are known already."""
-
-    person_id: str
-    faces: Mapping[str, Embedding]  # by face id
-    calibration: str | None = None  # of the collection, if it has its own
-
-
-@dataclass(frozen=True, slots=True)
-class EnrolledFace:
-    """The face of an enrolled person that a probe was closest to."""
-
-    person_id: str
-    face_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The answer to "is this the same face?", with all that it rests on."""
-
-    same_person: bool
-    similarity: float
-    threshold: float
-    target_fmr: float | None
-    estimated_fmr: float | None
-    extrapolated: bool
-    calibration: str | None
-    model: str
-    probe: Side
-    reference: Side | EnrolledFace
-    timings_ms: dict[str, float]
 
 
 class Pipeline:
@@ -278,17 +219,6 @@ class Pipeline:
         """Wait for what runs, drop what waits."""
         self.workers.close()
         self.embedder.close()
-
-
-def compare(probe: Side, reference: Side | EnrolledPerson) -> tuple[float, Side | EnrolledFace]:
-    """The similarity to the reference, of an enrolled person to the face that is closest."""
-    if isinstance(reference, Side):
-        return measure_similarity(probe.face.embedding, reference.face.embedding), reference
-    similarity, face_id = max(
-        (measure_similarity(probe.face.embedding, embedding), face_id)
-        for face_id, embedding in reference.faces.items()
-    )
-    return similarity, EnrolledFace(reference.person_id, face_id)
 
 
 def open_pipeline(options: PipelineOptions, observer: Observer = SILENT) -> Pipeline:

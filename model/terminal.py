@@ -20,9 +20,9 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
+from model.answers import Decision, Look
 from model.bundle import Bundle
 from model.faces import Embedding
-from model.pipeline import Decision, Look
 from model.progress import Progress as Report
 
 console = Console()
