@@ -1,7 +1,6 @@
-"""Sessions and their graphs: prepared without changing what they compute, cached, on the right device."""
+"""Graphs are prepared without changing what they compute, and cached."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from onnx import helper, numpy_helper
 from model.bundle import Bundle, Contract, hash_file, load_bundle, save_bundle
 from model.errors import BundleRefused
 from model.faces import Floats
-from model.graph import has_prelu, split_prelu, strip_initialiser_inputs
+from model.graph import strip_initialiser_inputs
 from model.preparation import find_batch_size, prepare_graph
 from model.published import ARCFACE_TEMPLATE
 from model.runtime import open_runtime
@@ -80,51 +79,6 @@ def test_a_detector_takes_images_of_any_size(tmp_path: Path, cache: Path, height
     runtime = open_runtime(build_detector(tmp_path), "cpu", cache)
     [scores] = runtime.run(np.zeros((1, 3, height, width), np.float32), ["cls_16"])
     assert scores.shape == (1, height * width // 256, 1)
-
-
-def prelu_network(path: Path, slope: np.ndarray) -> bytes:
-    """Two PRelus in a row that share their slopes."""
-    nodes = [
-        helper.make_node("PRelu", ["x", "slope"], ["middle"]),
-        helper.make_node("PRelu", ["middle", "slope"], ["y"]),
-    ]
-    shape = [2, len(slope), 7, 5]
-    weights = [tensor("slope", slope.reshape(-1, 1, 1))]
-    return save_network(path, nodes, [("x", shape)], [("y", shape)], weights).read_bytes()
-
-
-@pytest.mark.parametrize(
-    "slopes",
-    [(0.25, 0.1, 0.9), (-0.5, -1.0, -3.0), (1.5, 2.0, 7.0), (0.0, 1.0, -1.0)],
-    ids=["between 0 and 1", "negative", "above 1", "0 and 1"],
-)
-def test_a_split_prelu_computes_the_same(tmp_path: Path, slopes: tuple[float, ...]) -> None:
-    original = prelu_network(tmp_path / "prelu.onnx", np.array(slopes))
-    network = onnx.load_from_string(original)
-    assert has_prelu(network)
-    split_prelu(network)
-    onnx.checker.check_model(network, full_check=True)
-    assert not has_prelu(network)
-    x = np.random.default_rng(2).normal(0, 1, (2, 3, 7, 5)).astype(np.float32)
-    expected, found = (
-        open_session(content, "cpu").run(None, {"x": x})[0]
-        for content in (original, network.SerializeToString())
-    )
-    by_hand = np.where(x < 0, x * np.reshape(slopes, (3, 1, 1)), x)
-    by_hand = np.where(by_hand < 0, by_hand * np.reshape(slopes, (3, 1, 1)), by_hand)
-    assert found == pytest.approx(expected, rel=1e-5, abs=1e-5)
-    assert found == pytest.approx(by_hand, rel=1e-5, abs=1e-5)
-
-
-def test_a_prelu_with_computed_slopes_stays(tmp_path: Path) -> None:
-    nodes = [
-        helper.make_node("Abs", ["x"], ["slope"]),
-        helper.make_node("PRelu", ["x", "slope"], ["y"]),
-    ]
-    path = save_network(tmp_path / "x.onnx", nodes, [("x", [1, 4])], [("y", [1, 4])], [])
-    network = onnx.load(path)
-    split_prelu(network)
-    assert [node.op_type for node in network.graph.node] == ["Abs", "PRelu"]
 
 
 def build_with_reshape(folder: Path, shape: list[int]) -> Bundle:
@@ -276,29 +230,7 @@ def test_preparing_changes_neither_the_bundle_nor_its_identity(bundle: Bundle, c
     assert (again.sha256, again.identity) == (bundle.sha256, bundle.identity)
 
 
-# What runs it.
-
-
-def test_a_runtime_says_what_it_runs_on(bundle: Bundle, cache: Path) -> None:
-    runtime = open_runtime(bundle, "cpu", cache)
-    assert (runtime.device, runtime.provider, runtime.batch_size) == ("cpu", "CPUExecutionProvider", 1)
-
-
-def test_callers_on_more_threads_than_sessions_get_their_own_answers(bundle: Bundle, cache: Path) -> None:
-    pixels = random_pixels(bundle, 24)
-    runtime = open_runtime(bundle, "cpu", cache, threads=2)
-    with ThreadPoolExecutor(4) as callers:
-        found = list(callers.map(lambda pixel: runtime.run(pixel[np.newaxis])[0][0], pixels))
-    assert np.array(found) == pytest.approx(run_published(bundle, pixels), rel=1e-4, abs=1e-4)
-
-
-@pytest.mark.timeout(20)
-def test_a_failed_run_does_not_lose_its_session(bundle: Bundle, cache: Path) -> None:
-    runtime = open_runtime(bundle, "cpu", cache)
-    with pytest.raises(Exception, match="Invalid rank"):
-        runtime.run(np.zeros((1, 1), np.float32))
-    [found] = runtime.run(random_pixels(bundle, 1))
-    assert found.shape == (1, DIMENSION)
+# What does not fit.
 
 
 def test_a_detector_with_other_outputs_is_refused(data: Path, cache: Path, tmp_path: Path) -> None:
