@@ -67,6 +67,8 @@ def decode_stride(outputs: dict[str, Floats], stride: int, width: int, min_score
         outputs[f"cls_{stride}"][0, :, 0].clip(0, 1) * outputs[f"obj_{stride}"][0, :, 0].clip(0, 1)
     )
     cells = np.flatnonzero(score >= min_score)
+    if not len(cells):
+        return np.empty((0, 15), np.float32)
     corner = np.stack(
         [cells % (width // stride), cells // (width // stride)], axis=1
     )  # (found, 2) column, row

@@ -54,7 +54,7 @@ def decode_coarsely(photo: bytes, limits: ImageLimits, side: int | None) -> tupl
         with Image.open(io.BytesIO(photo), formats=FORMATS) as image:
             refuse_too_many_pixels(image, limits.max_pixels)
             longer = max(image.size)
-            if side:
+            if side and longer >= 2 * side:
                 width, height = (math.ceil(length * side / longer) for length in image.size)
                 image.draft(None, (width, height))
             scale = round(longer / max(image.size))
