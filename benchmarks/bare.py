@@ -8,7 +8,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +15,7 @@ from benchmarks.server import read_resident_bytes
 from model.candidates import Faiss, build_candidates
 from model.faces import Floats
 from model.index import FaceIndex
+from model.search_threads import faiss
 
 BLOCK = 256  # probes at once
 NEIGHBOURS = 10

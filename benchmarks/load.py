@@ -5,14 +5,33 @@ import socket
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.server import Server
 from model.faces import Floats
-from model.pairs import Pair
+
+Call = Callable[[int], tuple[int, bytes]]  # the number of a request -> the answer's status and body
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """To one request."""
+
+    number: int  # of the request
+    status: int
+    seconds: float
+    body: bytes
+
+    def read(self) -> Any:
+        """What the body says."""
+        return json.loads(self.body)
 
 
 @dataclass(slots=True)
@@ -21,74 +40,63 @@ class Load:
 
     seconds: float = 0.0
     client_cpu_seconds: float = 0.0
-    latencies: list[float] = field(default_factory=list)
-    statuses: Counter[int] = field(default_factory=Counter)
+    answers: list[Answer] = field(default_factory=list)
+
+    @property
+    def statuses(self) -> Counter[int]:
+        """How many answers had which status."""
+        return Counter(answer.status for answer in self.answers)
+
+    @property
+    def latencies(self) -> list[float]:
+        """Seconds of the requests that were answered as asked."""
+        return [answer.seconds for answer in self.answers if answer.status == 200]
 
     @property
     def per_second(self) -> float:
-        """Answered requests per second."""
-        return self.statuses[200] / self.seconds
+        """Requests per second that were answered as asked."""
+        return len(self.latencies) / self.seconds
 
     def percentile(self, share: float) -> float:
         """Latency in milliseconds that this share of the requests stayed below."""
         return float(np.percentile(self.latencies, share)) * 1000
 
 
-def verify_requests(pairs: list[Pair]) -> list[bytes]:
-    """One complete HTTP request per pair."""
-    return [verify_request(pair.probe, pair.reference) for pair in pairs]
-
-
-def verify_request(probe: Path, reference: Path) -> bytes:
-    """POST /v1/verify with two photos."""
-    parts = b"".join(
-        b'--edge\r\nContent-Disposition: form-data; name="%s"; filename="a.jpg"\r\n\r\n%s\r\n'
-        % (name, path.read_bytes())
-        for name, path in ((b"probe", probe), (b"reference", reference))
-    )
-    body = parts + b"--edge--\r\n"
-    head = (
-        b"POST /v1/verify HTTP/1.1\r\nHost: sameface\r\nContent-Type: multipart/form-data; boundary=edge\r\n"
-    )
-    return head + b"Content-Length: %d\r\n\r\n" % len(body) + body
-
-
-def identify_request(probe: Floats) -> bytes:
-    """POST .../identify of the collection `people`, with an embedding."""
-    body = json.dumps({"embedding": probe.tolist()}).encode()
-    head = b"POST /v1/collections/people/identify HTTP/1.1\r\nHost: sameface\r\n"
-    return head + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-
-
 def run_load(
     server: Server,
-    requests: list[bytes],
+    requests: Sequence[bytes],
     clients: int,
     *,
     seconds: float = float("inf"),
     count: int = 1 << 62,
 ) -> Load:
-    """So many clients, each sending its next request once the last is answered, until time or count is up."""
-    load, lock, started = Load(), threading.Lock(), time.perf_counter()
-    sent = iter(range(count))
+    """So many clients of a server, each sending its next request once the last is answered."""
+    with ExitStack() as opened:
+        connections = [opened.enter_context(Connection(server)) for _ in range(clients)]
 
-    def run() -> None:
-        with socket.create_connection((server.host, server.port)) as connection:
-            while time.perf_counter() - started < seconds:
-                with lock:
-                    number = next(sent, None)
-                if number is None:
-                    return
-                start = time.perf_counter()
-                connection.sendall(requests[number % len(requests)])
-                status = read_status(connection)
-                with lock:
-                    load.statuses[status] += 1
-                    if status == 200:
-                        load.latencies.append(time.perf_counter() - start)
+        def ask(connection: Connection, number: int) -> tuple[int, bytes]:
+            return connection.ask(requests[number % len(requests)])
+
+        return run_callers([partial(ask, each) for each in connections], seconds=seconds, count=count)
+
+
+def run_callers(callers: Sequence[Call], *, seconds: float = float("inf"), count: int = 1 << 62) -> Load:
+    """Every caller on a thread of its own, one call after the other, until time or count is up."""
+    load, lock, started = Load(), threading.Lock(), time.perf_counter()
+    numbers = iter(range(count))
+
+    def run(call: Call) -> None:
+        while time.perf_counter() - started < seconds:
+            with lock:
+                number = next(numbers, None)
+            if number is None:
+                return
+            start = time.perf_counter()
+            status, body = call(number)
+            load.answers.append(Answer(number, status, time.perf_counter() - start, body))
 
     cpu = time.process_time()
-    threads = [threading.Thread(target=run) for _ in range(clients)]
+    threads = [threading.Thread(target=run, args=(call,)) for call in callers]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -98,21 +106,73 @@ def run_load(
     return load
 
 
-def read_status(connection: socket.socket) -> int:
-    """Read one response to its end."""
-    received = b""
-    while b"\r\n\r\n" not in received:
-        received += receive(connection)
-    head, _, body = received.partition(b"\r\n\r\n")
-    length = int(head.lower().partition(b"content-length:")[2].split()[0])
-    while len(body) < length:
-        body += receive(connection)
-    return int(head.split()[1])
+class Connection:
+    """A socket that is opened again where a server hangs up after every answer."""
+
+    def __init__(self, server: Server) -> None:
+        self._address = server.host, server.port
+        self._socket: socket.socket | None = None
+
+    def __enter__(self) -> "Connection":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def ask(self, request: bytes) -> tuple[int, bytes]:
+        """Send a request and read the response to its end."""
+        self._socket = self._socket or socket.create_connection(self._address)
+        self._socket.sendall(request)
+        received = b""
+        while b"\r\n\r\n" not in received:
+            received += self._receive()
+        head, _, body = received.partition(b"\r\n\r\n")
+        head = head.lower()
+        length = int(head.partition(b"content-length:")[2].split()[0])
+        while len(body) < length:
+            body += self._receive()
+        if b"connection: close" in head:
+            self.close()
+        return int(head.split()[1]), body
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._socket:
+            self._socket.close()
+            self._socket = None
+
+    def _receive(self) -> bytes:
+        """More of the response."""
+        assert self._socket
+        received = self._socket.recv(65536)
+        if not received:
+            raise ConnectionError("the server hung up")
+        return received
 
 
-def receive(connection: socket.socket) -> bytes:
-    """More of the response."""
-    received = connection.recv(65536)
-    if not received:
-        raise ConnectionError("the server hung up")
-    return received
+def verify_request(probe: Path, reference: Path) -> bytes:
+    """POST /v1/verify with two photos."""
+    return form_request("/v1/verify", {"probe": probe.read_bytes(), "reference": reference.read_bytes()})
+
+
+def identify_request(probe: Floats) -> bytes:
+    """POST .../identify of the collection `people`, with an embedding."""
+    body = json.dumps({"embedding": probe.tolist()}).encode()
+    return post("/v1/collections/people/identify", "application/json", body)
+
+
+def form_request(path: str, photos: Mapping[str, bytes], fields: Mapping[str, str] = {}) -> bytes:
+    """POST a form."""
+    part = b'--edge\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n%s\r\n'
+    parts = [part % (name.encode(), b"", value.encode()) for name, value in fields.items()]
+    parts += [part % (name.encode(), b'; filename="a.jpg"', photo) for name, photo in photos.items()]
+    return post(path, "multipart/form-data; boundary=edge", b"".join(parts) + b"--edge--\r\n")
+
+
+def post(path: str, content_type: str, body: bytes) -> bytes:
+    """A complete HTTP request."""
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\n"
+        f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body

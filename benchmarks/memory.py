@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.lfw import read_lfw
-from benchmarks.load import run_load, verify_requests
+from benchmarks.load import run_load, verify_request
 from benchmarks.server import serve
 
 STEPS = 20
@@ -24,7 +24,7 @@ def main() -> None:
     arguments.add_argument("--requests", type=int, default=20_000)
     arguments.add_argument("--clients", type=int, default=4)
     options = arguments.parse_args()
-    requests = verify_requests(read_lfw(options.lfw))
+    requests = [verify_request(pair.probe, pair.reference) for pair in read_lfw(options.lfw)]
     step = options.requests // STEPS
     table = Table("requests", "answered 200", "resident MB", "of the first")
     with serve(options.data) as server:

@@ -18,7 +18,6 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import faiss
 import numpy as np
 from rich.console import Console
 from rich.progress import track
@@ -35,6 +34,7 @@ from model.folders import DataFolder
 from model.gallery import Gallery
 from model.index import BLAS_THRESHOLD, FaceIndex
 from model.records import Collection, NewFace, NewPerson
+from model.search_threads import faiss
 from model.snapshot import load_snapshot
 
 SINGLE, TURN, MANY = 400, 50, 4_096

@@ -15,11 +15,12 @@ def fit_similarity(source: Sequence[Point], target: Sequence[Point]) -> tuple[co
     A point is a complex number x + iy: multiplying by a complex number is just what a similarity
     transform without reflection does, so the fit is a regression with one complex slope.
     """
-    z = np.array([complex(*point) for point in source])
-    w = np.array([complex(*point) for point in target])
-    spread = z - z.mean()
-    a = np.vdot(spread, w - w.mean()) / np.vdot(spread, spread).real
-    return complex(a), complex(w.mean() - a * z.mean())
+    z, w = ([complex(*point) for point in points] for points in (source, target))
+    middle, aim = sum(z) / len(z), sum(w) / len(w)
+    arms = [(point - middle).conjugate() for point in z]
+    turned = sum(arm * (point - aim) for arm, point in zip(arms, w, strict=True))
+    a = turned / sum((arm * arm.conjugate()).real for arm in arms)
+    return a, aim - a * middle
 
 
 def align_face(

@@ -1,0 +1,157 @@
+"""How fast is a verification, next to the networks alone and to what a user would run instead?
+
+The same photos and weights for all, in one run and by turns, so that the machine's moods hit everyone:
+sameface over HTTP; OpenCV in process, the newest and the newest of version 4, with its own threads and with a
+caller per core; the REST server of deepface with one worker, as its own script starts it, and with one per core.
+Peers are installed into environments of their own in the data folder's cache.
+
+    python -m benchmarks.peers LFW_FOLDER [--data ~/.sameface] [--seconds 2.5] [--rounds 8]
+"""
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from benchmarks import deepface, opencv
+from benchmarks.environments import ask_version, build_environment
+from benchmarks.lfw import read_lfw
+from benchmarks.limit import Way, count_verifications, draw_sample, find_picked, list_ways, measure
+from benchmarks.load import Load, run_load, verify_request
+from benchmarks.server import Server, serve
+from model.bundle import Bundle, load_bundle
+from model.folders import DataFolder
+from model.pairs import Pair
+from model.session import available_cores
+
+CLIENTS = (1, 4, 16)
+Bundles = tuple[Bundle, Bundle]  # detector, recogniser
+
+
+@dataclass(slots=True)
+class Row:
+    """A way to verify, and what was seen of it."""
+
+    name: str
+    ask: Callable[..., Load]  # until so many seconds or a count
+    verdict: str  # the name that its answers have for it
+    every_pair: Load = field(default_factory=Load)
+    loads: list[Load] = field(default_factory=list)
+
+    def middle(self, figure: Callable[[Load], float]) -> float:
+        """The median of the rounds."""
+        return median(figure(load) for load in self.loads)
+
+    def judge(self, pairs: list[Pair]) -> tuple[int, int]:
+        """How many pairs it is right about by its own threshold, and how many it answers."""
+        answers = [answer for answer in self.every_pair.answers if answer.status == 200]
+        right = [answer.read()[self.verdict] == pairs[answer.number].same_person for answer in answers]
+        return sum(right), len(right)
+
+
+def main() -> None:
+    """Measure by turns and print the medians."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("lfw", type=Path)
+    arguments.add_argument("--data", type=Path, default=Path("~/.sameface").expanduser())
+    arguments.add_argument("--seconds", type=float, default=2.5)
+    arguments.add_argument("--rounds", type=int, default=8)
+    options = arguments.parse_args()
+    pairs, folder = read_lfw(options.lfw)[::15], DataFolder(options.data)
+    bundles = load_bundle(folder.detector), load_bundle(folder.recognizer)
+    ways = [find_picked(bundle, folder.cache, list_ways(bundle)) for bundle in bundles]
+    limits = []
+    with ExitStack() as opened:
+        rows = [
+            *list_own(opened, options.data, pairs),
+            *list_opencv(folder.cache / "peers", bundles, pairs),
+            *list_deepface(opened, folder.cache / "peers", bundles, pairs),
+        ]
+        for row in rows:
+            row.every_pair = row.ask(count=len(pairs))  # which warms it up, too
+        for _ in track(range(options.rounds), transient=True):
+            limits.append(measure_limit(ways, bundles, options.seconds))
+            for row in rows:
+                row.loads.append(row.ask(seconds=options.seconds))
+    Console(width=140).print(describe(rows, median(limits), pairs))
+
+
+def list_own(opened: ExitStack, data: Path, pairs: list[Pair]) -> Iterator[Row]:
+    """The server as it starts by default, and with a process per core."""
+    requests = [verify_request(pair.probe, pair.reference) for pair in pairs]
+    for flags in ((), ("--workers", str(available_cores()))):
+        server = opened.enter_context(serve(data, *flags))
+        yield from list_clients(" ".join(("sameface serve", *flags)), server, requests, "same_person")
+
+
+def list_opencv(place: Path, bundles: Bundles, pairs: list[Pair]) -> Iterator[Row]:
+    """Two versions, with threads in the library and with threads that call it."""
+    detector, recogniser = (bundle.path for bundle in bundles)
+    cores = available_cores()
+    for requirement, folder in (
+        ("opencv-python-headless", "opencv"),
+        ("opencv-python-headless<5", "opencv4"),
+    ):
+        python = build_environment(place / folder, requirement)
+        version = ask_version(python, "opencv-python-headless")
+        for callers, threads in dict.fromkeys(((1, cores), (cores, 1))):
+            ask = partial(opencv.ask, python, detector, recogniser, pairs, callers, threads)
+            yield Row(f"OpenCV {version} in process, {callers} x {threads} threads", ask, "same_person")
+
+
+def list_deepface(opened: ExitStack, place: Path, bundles: Bundles, pairs: list[Pair]) -> Iterator[Row]:
+    """The server with one worker, and with one per core."""
+    python = build_environment(place / "deepface", *deepface.REQUIREMENTS)
+    version = ask_version(python, "deepface")
+    weights = [bundle.path for bundle in bundles]
+    requests = [deepface.verify_request(pair) for pair in pairs]
+    for workers in dict.fromkeys((1, available_cores())):
+        server = opened.enter_context(deepface.serve_deepface(python, place / "home", weights, workers))
+        yield from list_clients(f"deepface {version}, {workers} workers", server, requests, "verified")
+
+
+def list_clients(name: str, server: Server, requests: list[bytes], verdict: str) -> Iterator[Row]:
+    """A server, asked by few and by many."""
+    for clients in CLIENTS:
+        yield Row(f"{name}, {clients} clients", partial(run_load, server, requests, clients), verdict)
+
+
+def measure_limit(ways: Sequence[Way], bundles: Bundles, seconds: float) -> float:
+    """Verifications per second if nothing but the networks had to run."""
+    detector, recogniser = (
+        measure(way, draw_sample(bundle), seconds) for way, bundle in zip(ways, bundles, strict=True)
+    )
+    return count_verifications(detector, recogniser)
+
+
+def describe(rows: list[Row], limit: float, pairs: list[Pair]) -> Table:
+    """The limit, and below it a line for every way to verify."""
+    table = Table(
+        "", "verifications/s", "of the limit", "p50 ms", "p99 ms", "right", "no answer", "client's CPU"
+    )
+    table.add_row("the networks alone, as serve runs them", f"{limit:.1f}", "1.00")
+    for row in rows:
+        rate = row.middle(lambda load: load.per_second)
+        right, answered = row.judge(pairs)
+        table.add_row(
+            row.name,
+            f"{rate:.1f}",
+            f"{rate / limit:.2f}",
+            f"{row.middle(lambda load: load.percentile(50)):.0f}",
+            f"{row.middle(lambda load: load.percentile(99)):.0f}",
+            f"{right} of {answered}",
+            str(len(pairs) - answered),
+            f"{row.middle(lambda load: load.client_cpu_seconds / load.seconds) / available_cores():.1%}",
+        )
+    return table
+
+
+if __name__ == "__main__":
+    main()
