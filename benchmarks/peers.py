@@ -2,7 +2,7 @@
 
 The same photos and weights for all, in one run and by turns, so that the machine's moods hit everyone:
 sameface over HTTP; OpenCV in process, the newest and the newest of version 4, with its own threads and with a
-caller per core; the REST server of deepface with one worker, as its own script starts it, and with one per core.
+caller per core; the REST server of deepface with one worker, as its own script starts it, and one per core.
 Peers are installed into environments of their own in the data folder's cache.
 
     python -m benchmarks.peers LFW_FOLDER [--data ~/.sameface] [--seconds 2.5] [--rounds 8]

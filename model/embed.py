@@ -1,6 +1,7 @@
 """Aligned crops to unit embeddings."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -21,13 +22,14 @@ class Embedder:
         self.observer = observer
         self.identity = bundle.identity
         self.batcher = MicroBatcher(self.forward, runtime.batch_size) if runtime.batch_size > 1 else None
+        self.helpers = ThreadPoolExecutor(runtime.sessions, thread_name_prefix="embed")  # started when needed
 
     def embed(self, crops: Sequence[Pixels]) -> list[Embedding]:
         """One unit embedding per crop."""
         if not crops:
             return []
         inputs = self.bundle.preprocess(np.stack(crops))
-        outputs = self.batcher.run(inputs) if self.batcher else self.forward_one_by_one(inputs)
+        outputs = self.batcher.run(inputs) if self.batcher else self.forward_each(inputs)
         return [Embedding(to_unit(values), self.identity) for values in outputs]
 
     def forward(self, inputs: Floats) -> Floats:
@@ -35,12 +37,15 @@ class Embedder:
         self.observer.batch(len(inputs))
         return self.runtime.run(inputs)[0]
 
-    def forward_one_by_one(self, inputs: Floats) -> Floats:
-        """A pass for every crop, on the calling thread."""
-        return np.concatenate([self.forward(one[np.newaxis]) for one in inputs])
+    def forward_each(self, inputs: Floats) -> Floats:
+        """A pass for every crop; those of a group photo are spread over the sessions."""
+        if len(inputs) == 1:
+            return self.forward(inputs)
+        return np.concatenate(list(self.helpers.map(self.forward, inputs[:, np.newaxis])))
 
     def close(self) -> None:
         """Answer what waits."""
+        self.helpers.shutdown()
         if self.batcher:
             self.batcher.close()
 

@@ -19,6 +19,7 @@ class Runtime:
         self.device = device
         self.provider: str = sessions[0].get_providers()[0]
         self.batch_size = batch_size
+        self.sessions = len(sessions)
         self._input: str = sessions[0].get_inputs()[0].name
         self._idle: SimpleQueue[Any] = SimpleQueue()
         for session in sessions:

@@ -1,11 +1,13 @@
 """Embeddings: of unit length, of their bundle, whatever they were computed beside."""
 
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from model.embed import Embedder
+from model.faces import Floats
 from model.runtime import open_runtime
 from tests.networks import build_recogniser
 
@@ -32,6 +34,24 @@ def test_embeddings_do_not_depend_on_the_batch(embedder: Embedder, batch_size: i
     batched = np.array([one.values for one in together.embed(crops)])
     together.close()
     assert batched == pytest.approx(alone, abs=1e-5)
+
+
+def test_the_crops_of_a_group_photo_are_spread_over_the_sessions(
+    embedder: Embedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crops = list(np.random.default_rng(4).integers(0, 256, (4, 112, 112, 3), np.uint8))
+    runtime = open_runtime(embedder.bundle, "cpu", tmp_path / "cache", threads=2)
+    run, two = runtime.run, threading.Barrier(2, timeout=10)
+
+    def run_beside_another(pixels: Floats) -> list[Floats]:
+        two.wait()
+        return run(pixels)
+
+    monkeypatch.setattr(runtime, "run", run_beside_another)
+    spread = Embedder(embedder.bundle, runtime)
+    together = [one.values for one in spread.embed(crops)]
+    spread.close()
+    assert np.array_equal(together, [one.values for one in embedder.embed(crops)])
 
 
 def test_no_crops_are_no_embeddings(embedder: Embedder) -> None:

@@ -1,0 +1,132 @@
+"""What does a photo cost by its size, and by the faces in it?
+
+Portraits of LFW are put together and scaled to the sizes that cameras have, with a little noise as cameras
+make it: a smooth JPEG would decode too fast. One client asks for the embeddings of all faces; the stages are
+the server's own account. OpenCV does the same in process, with its own threads, at the photo's size.
+
+    python -m benchmarks.cost LFW_FOLDER [--data ~/.sameface] [--turns 9]
+"""
+
+import argparse
+import io
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import cv2
+import numpy as np
+from PIL import Image
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from benchmarks.lfw import read_lfw
+from benchmarks.load import Connection, form_request
+from benchmarks.opencv import OpenCvPath
+from benchmarks.server import serve
+from model.bundle import load_bundle
+from model.folders import DataFolder
+
+PHOTOS = [  # width, height, faces
+    (250, 250, 1),
+    (640, 480, 1),
+    (1920, 1080, 1),
+    (4000, 3000, 1),
+    (1920, 1080, 5),
+    (1920, 1080, 50),
+]
+STAGES = ("decode", "detect", "align", "embed")
+NOISE = 3  # of 255 steps
+
+
+@dataclass(slots=True)
+class Row:
+    """A photo, and what was seen of it."""
+
+    name: str
+    photo: bytes
+    answers: list[Any] = field(default_factory=list)
+    milliseconds: list[float] = field(default_factory=list)
+    opencv_faces: int = 0
+    opencv_milliseconds: list[float] = field(default_factory=list)
+
+
+def main() -> None:
+    """Let the server and OpenCV look at every photo by turns, and print the table."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("lfw", type=Path)
+    arguments.add_argument("--data", type=Path, default=Path("~/.sameface").expanduser())
+    arguments.add_argument("--turns", type=int, default=9)
+    options = arguments.parse_args()
+    portraits = [pair.probe for pair in read_lfw(options.lfw)[::15]]
+    rows = [
+        Row(f"{width} x {height}, {faces} faces", compose(portraits[:faces], width, height))
+        for width, height, faces in PHOTOS
+    ]
+    folder = DataFolder(options.data)
+    opencv = OpenCvPath(load_bundle(folder.detector).path, load_bundle(folder.recognizer).path)
+    with serve(options.data) as server, Connection(server) as connection:
+        for _ in track(range(options.turns), transient=True):
+            for row in rows:
+                ask_server(connection, row)
+                ask_opencv(opencv, row)
+    Console(width=130).print(describe(rows))
+
+
+def compose(portraits: Sequence[Path], width: int, height: int) -> bytes:
+    """A JPEG of this size in which portraits stand in rows."""
+    columns = math.ceil(math.sqrt(len(portraits) * width / height))
+    side = min(width // columns, height // math.ceil(len(portraits) / columns))
+    whole = Image.new("RGB", (width, height), (96, 96, 96))
+    for place, portrait in enumerate(portraits):
+        row, column = divmod(place, columns)
+        with Image.open(portrait) as image:
+            whole.paste(image.resize((side, side), Image.Resampling.BICUBIC), (column * side, row * side))
+    noise = np.random.default_rng(0).normal(0, NOISE, (height, width, 3))
+    pixels = (np.asarray(whole) + noise).clip(0, 255).astype(np.uint8)
+    content = io.BytesIO()
+    Image.fromarray(pixels).save(content, "JPEG", quality=90)
+    return content.getvalue()
+
+
+def ask_server(connection: Connection, row: Row) -> None:
+    """The embeddings of all faces, over HTTP."""
+    request = form_request("/v1/embed", {"image": row.photo}, {"encoding": "base64"})
+    start = time.perf_counter()
+    status, body = connection.ask(request)
+    row.milliseconds.append((time.perf_counter() - start) * 1000)
+    assert status == 200, body
+    row.answers.append(json.loads(body))
+
+
+def ask_opencv(opencv: OpenCvPath, row: Row) -> None:
+    """The same, in process."""
+    start = time.perf_counter()
+    row.opencv_faces = len(opencv.embed_all(row.photo))
+    row.opencv_milliseconds.append((time.perf_counter() - start) * 1000)
+
+
+def describe(rows: list[Row]) -> Table:
+    """A line for every photo."""
+    table = Table("photo", "kB", "faces", "ms", *STAGES, "rest", f"OpenCV {cv2.__version__}: ms", "faces")
+    for row in rows:
+        whole = median(row.milliseconds)
+        stages = [median(answer["timings_ms"][stage] for answer in row.answers) for stage in STAGES]
+        table.add_row(
+            row.name,
+            f"{len(row.photo) / 1000:.0f}",
+            str(len(row.answers[0]["faces"])),
+            *(f"{milliseconds:.1f}" for milliseconds in (whole, *stages, whole - sum(stages))),
+            f"{median(row.opencv_milliseconds):.1f}",
+            str(row.opencv_faces),
+        )
+    return table
+
+
+if __name__ == "__main__":
+    main()

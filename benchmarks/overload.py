@@ -1,0 +1,82 @@
+"""What do the admitted get when far too many ask?
+
+Refused clients come back at once, which is the worst they can do, or after the seconds that the answer names.
+The bound is twice the time of a lone client, times the photos that may be in the server per session.
+
+    python -m benchmarks.overload LFW_FOLDER [--data ~/.sameface] [--clients 64] [--seconds 20]
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.lfw import read_lfw
+from benchmarks.load import Answer, Connection, Load, run_callers, run_load, verify_request
+from benchmarks.server import Server, serve
+from model.session import available_cores
+
+QUEUE = 32  # photos
+
+
+def main() -> None:
+    """Ask alone, then with far too many, and print the table."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("lfw", type=Path)
+    arguments.add_argument("--data", type=Path, default=Path("~/.sameface").expanduser())
+    arguments.add_argument("--clients", type=int, default=64)
+    arguments.add_argument("--seconds", type=float, default=20.0)
+    options = arguments.parse_args()
+    requests = [verify_request(pair.probe, pair.reference) for pair in read_lfw(options.lfw)[::15]]
+    sessions = available_cores()
+    table = Table(
+        "", "verifications/s", "refused/s", "p50 ms", "p99 ms", "of the bound", "other", "resident MB"
+    )
+    with serve(options.data, "--queue", str(QUEUE)) as server:
+        run_load(server, requests, 1, seconds=2)
+        alone = run_load(server, requests, 1, seconds=options.seconds)
+        bound = 2 * alone.percentile(50) * (QUEUE + sessions) / sessions
+        table.add_row("1 client", *describe(alone, bound, server))
+        rude = run_load(server, requests, options.clients, seconds=options.seconds)
+        table.add_row(f"{options.clients} clients, back at once", *describe(rude, bound, server))
+        polite = run_polite(server, requests, options.clients, options.seconds)
+        table.add_row(f"{options.clients} clients, back when told", *describe(polite, bound, server))
+    table.caption = f"queue of {QUEUE} photos, {sessions} sessions: the bound is {bound:.0f} ms"
+    Console(width=120).print(table)
+
+
+def run_polite(server: Server, requests: Sequence[bytes], clients: int, seconds: float) -> Load:
+    """Clients that wait as long as a refusal says."""
+
+    def ask(connection: Connection, number: int) -> tuple[int, bytes]:
+        status, body = connection.ask(requests[number % len(requests)])
+        if status == 429:
+            time.sleep(Answer(number, status, 0, body).read()["retry_after_seconds"])
+        return status, body
+
+    with ExitStack() as opened:
+        connections = [opened.enter_context(Connection(server)) for _ in range(clients)]
+        return run_callers([partial(ask, each) for each in connections], seconds=seconds)
+
+
+def describe(load: Load, bound: float, server: Server) -> list[str]:
+    """A row of the table."""
+    statuses, p99 = load.statuses, load.percentile(99)
+    return [
+        f"{load.per_second:.1f}",
+        f"{statuses[429] / load.seconds:.1f}",
+        f"{load.percentile(50):.0f}",
+        f"{p99:.0f}",
+        f"{p99 / bound:.2f}",
+        str(statuses.total() - statuses[200] - statuses[429]),
+        f"{server.resident_megabytes:.0f}",
+    ]
+
+
+if __name__ == "__main__":
+    main()
