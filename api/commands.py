@@ -24,7 +24,7 @@ from api.supervisor import Supervisor
 from model.errors import CannotServe
 from model.published import PORTRAITS
 
-# For how long one Python thread may make another wait. Between its steps every photo asks for the interpreter:
+# For how long a Python thread may make another wait. Between its steps every photo asks for the interpreter:
 # with Python's five milliseconds a storm of requests took a third of the throughput from those admitted.
 SWITCH_SECONDS = 0.0005
 
