@@ -80,7 +80,7 @@ def main() -> None:
             limits.append(measure_limit(ways, bundles, options.seconds))
             for row in rows:
                 row.loads.append(row.ask(seconds=options.seconds))
-    Console(width=140).print(describe(rows, median(limits), pairs))
+    Console(width=140).print(describe(rows, limits, pairs))
 
 
 def list_own(opened: ExitStack, data: Path, pairs: list[Pair]) -> Iterator[Row]:
@@ -131,19 +131,19 @@ def measure_limit(ways: Sequence[Way], bundles: Bundles, seconds: float) -> floa
     return count_verifications(detector, recogniser)
 
 
-def describe(rows: list[Row], limit: float, pairs: list[Pair]) -> Table:
-    """The limit, and below it a line for every way to verify."""
+def describe(rows: list[Row], limits: list[float], pairs: list[Pair]) -> Table:
+    """The limit, and below it a line for every way to verify; shares of it are those of the same round."""
     table = Table(
         "", "verifications/s", "of the limit", "p50 ms", "p99 ms", "right", "no answer", "client's CPU"
     )
-    table.add_row("the networks alone, as serve runs them", f"{limit:.1f}", "1.00")
+    table.add_row("the networks alone, as serve runs them", f"{median(limits):.1f}", "1.00")
     for row in rows:
-        rate = row.middle(lambda load: load.per_second)
+        shares = [load.per_second / limit for load, limit in zip(row.loads, limits, strict=True)]
         right, answered = row.judge(pairs)
         table.add_row(
             row.name,
-            f"{rate:.1f}",
-            f"{rate / limit:.2f}",
+            f"{row.middle(lambda load: load.per_second):.1f}",
+            f"{median(shares):.2f}",
             f"{row.middle(lambda load: load.percentile(50)):.0f}",
             f"{row.middle(lambda load: load.percentile(99)):.0f}",
             f"{right} of {answered}",
