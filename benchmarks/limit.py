@@ -2,7 +2,7 @@
 
 Every way to run a network is timed in turns on random input: engines, graphs, threads, sessions, batches.
 
-    python -m benchmarks.limit [--data ~/.sameface] [--seconds 2] [--rounds 3]
+    python -m benchmarks.limit [--data ~/.sameface] [--recognizer BUNDLE] [--seconds 2] [--rounds 3]
 """
 
 import argparse
@@ -56,11 +56,12 @@ def main() -> None:
     """Time every way of both networks and print the table."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--data", type=Path, default=Path("~/.sameface").expanduser())
+    arguments.add_argument("--recognizer", type=Path, help="a bundle of your own")
     arguments.add_argument("--seconds", type=float, default=2.0)
     arguments.add_argument("--rounds", type=int, default=3)
     options = arguments.parse_args()
     folder, console, picked = DataFolder(options.data), Console(width=120), []
-    for bundle in (load_bundle(folder.detector), load_bundle(folder.recognizer)):
+    for bundle in (load_bundle(folder.detector), load_bundle(options.recognizer or folder.recognizer)):
         sample = draw_sample(bundle)
         ways = list(list_ways(bundle))
         for _ in range(options.rounds):

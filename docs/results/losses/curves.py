@@ -17,6 +17,7 @@ OTHERS = {
     "triplet": "#a6761d",
     "distillation": "#aa4499",
     "distillation_cosface": "#cc3377",
+    "distillation_sphereface": "#56b4e9",
 }
 
 
