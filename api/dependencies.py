@@ -58,7 +58,7 @@ async def get_pipeline(request: Request) -> LoadedPipeline:
 
 async def require_room(request: Request) -> None:
     """Refuse before the upload what would be refused after it."""
-    await loaded(request)[0].workers.refuse_if_full()
+    loaded(request)[0].workers.check_room()
 
 
 async def get_gallery(request: Request) -> OpenGallery:

@@ -1,5 +1,6 @@
 """Turns every failure into problem+json (RFC 9457) by one table; no traceback ever leaves."""
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,9 +11,13 @@ from fastapi.responses import JSONResponse
 from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 
-from model.errors import SamefaceError
+from model.errors import Overloaded, SamefaceError
 
 log = logging.getLogger("sameface.errors")
+
+# A client that comes back at once would be refused hundreds of times a second, on the cores that those who
+# were admitted wait for.
+REFUSAL_SECONDS = 0.25
 
 # code: status, title. The README's table is tested against this one.
 PROBLEMS: dict[str, tuple[int, str]] = {
@@ -170,6 +175,9 @@ def add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(SamefaceError)
     async def on_failure(request: Request, error: SamefaceError) -> Problem:
+        if isinstance(error, Overloaded):
+            error.__traceback__ = None  # its frames hold the photos
+            await asyncio.sleep(REFUSAL_SECONDS)
         return to_problem(error, request.scope)
 
     @app.exception_handler(RequestValidationError)

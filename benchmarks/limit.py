@@ -30,6 +30,7 @@ from model.preparation import PARITY, WORTHWHILE, prepare_graph
 from model.session import available_cores
 
 DETECTOR_SIDE = 256  # what photos of 250 x 250, as those of LFW, are put on
+ORT = "ONNX Runtime"
 PUBLISHED = "shapes freed"  # and nothing else changed
 Run = Callable[[Floats], Any]
 
@@ -95,7 +96,7 @@ def list_ways(bundle: Bundle) -> Iterator[Way]:
         shapes += [(cores, 1, 4), (cores, 1, 8)]
     for (variant, network), (sessions, threads, batch) in itertools.product(list_graphs(bundle), shapes):
         runs = [open_onnx(network, threads) for _ in range(sessions)]
-        yield Way("ONNX Runtime", variant, sessions, threads, batch, runs)
+        yield Way(ORT, variant, sessions, threads, batch, runs)
     if openvino_session.find_version():
         freed = dict(list_graphs(bundle))[PUBLISHED]
         for sessions in dict.fromkeys((1, cores)):
@@ -158,7 +159,7 @@ def measure(way: Way, sample: Floats, seconds: float) -> float:
 def find_picked(bundle: Bundle, cache: Path, ways: Iterable[Way]) -> Way:
     """What the server's own preparation has chosen."""
     _, report = prepare_graph(bundle, "cpu", cache)
-    engine = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}[report["engine"]]
+    engine = {"onnxruntime": ORT, "openvino": "OpenVINO"}[report["engine"]]
     variant = "PRelu split" if report["split_prelu"] else PUBLISHED
     wanted = (engine, variant, available_cores(), 1, report["batch_size"])
     return next(
@@ -169,7 +170,7 @@ def find_picked(bundle: Bundle, cache: Path, ways: Iterable[Way]) -> Way:
 def explain(ways: list[Way], chosen: Way) -> str:
     """Why `serve` picks what it picks."""
     rivals: dict[str, Callable[[Way], bool]] = {
-        "as published": lambda way: way.variant == PUBLISHED and way.engine == chosen.engine,
+        "the published graph in ONNX Runtime": lambda way: (way.engine, way.variant) == (ORT, PUBLISHED),
         "one session on all cores": lambda way: way.threads > 1,
         "batches": lambda way: way.batch > 1,
     }

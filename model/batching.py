@@ -16,7 +16,6 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 SMOOTHING = 0.1  # weight of the newest job in the running mean of seconds per job
-REFUSAL_SECONDS = 0.25
 
 
 class Workers:
@@ -36,16 +35,10 @@ class Workers:
         """Jobs that wait or run."""
         return self._taken
 
-    async def refuse_if_full(self) -> None:
-        """Refuse before its upload what would be refused after it, but not at once.
-
-        Clients that come back at once would be refused hundreds of times a second, on the cores that those
-        who were admitted wait for.
-        """
+    def check_room(self) -> None:
+        """Refuse now what would be refused after its upload."""
         if self._taken >= self.places:
-            refusal = self._overloaded()
-            await asyncio.sleep(REFUSAL_SECONDS)
-            raise refusal
+            raise self._overloaded()
 
     async def run_all(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Do the work on every item, or on none if there is no room for all of them.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from model.batching import REFUSAL_SECONDS, Workers
+from model.batching import Workers
 from model.errors import Overloaded
 
 PATIENCE_SECONDS = 20
@@ -112,11 +112,11 @@ def test_a_full_queue_says_no_and_when_to_come_back(open_workers: OpenWorkers, g
     workers = open_workers(1, 2)
 
     async def scenario() -> None:
-        await workers.refuse_if_full()
+        workers.check_room()
         running = asyncio.create_task(workers.run_all(gate.work, range(3)))
         await gate.wait_for_begun(1)
         with pytest.raises(Overloaded) as at_the_door:
-            await workers.refuse_if_full()
+            workers.check_room()
         with pytest.raises(Overloaded) as refusal:
             await workers.run_all(gate.work, [3])
         for error in (at_the_door.value, refusal.value):
@@ -125,35 +125,11 @@ def test_a_full_queue_says_no_and_when_to_come_back(open_workers: OpenWorkers, g
             assert error.facts["retry_after_seconds"] >= 1
         gate.opened.set()
         await running
-        await workers.refuse_if_full()
+        workers.check_room()
 
     asyncio.run(scenario())
     assert sorted(gate.items) == [0, 1, 2]
     assert workers.taken == 0
-
-
-def test_refusals_at_the_door_leave_time_to_those_who_were_admitted(
-    open_workers: OpenWorkers, gate: Gate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pauses: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        pauses.append(seconds)
-
-    workers = open_workers(1, 0)
-
-    async def scenario() -> None:
-        await workers.refuse_if_full()
-        running = asyncio.create_task(workers.run_all(gate.work, [0]))
-        await gate.wait_for_begun(1)
-        monkeypatch.setattr(asyncio, "sleep", sleep)
-        with pytest.raises(Overloaded):
-            await workers.refuse_if_full()
-        gate.opened.set()
-        await running
-
-    asyncio.run(scenario())
-    assert pauses == [REFUSAL_SECONDS]
 
 
 def test_a_caller_gets_all_of_its_places_or_none(open_workers: OpenWorkers, gate: Gate) -> None:
