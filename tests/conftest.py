@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -36,6 +37,11 @@ def _forget_settings_of_the_developer() -> Iterator[None]:
         for name in [name for name in os.environ if name.startswith("SAMEFACE_") and name not in kept]:
             patch.delenv(name)
         yield
+
+
+def pytest_configure() -> None:
+    """A shell lets what it starts in the background ignore SIGINT, and so would all that tests interrupt."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
