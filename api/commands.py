@@ -5,7 +5,6 @@ import json
 import logging
 import math
 import socket
-import sys
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, get_origin
 
@@ -23,10 +22,6 @@ from api.settings import PREFIX, Settings
 from api.supervisor import Supervisor
 from model.errors import CannotServe
 from model.published import PORTRAITS
-
-# For how long a Python thread may make another wait. Between its steps every photo asks for the interpreter:
-# with Python's five milliseconds a storm of requests took a third of the throughput from those admitted.
-SWITCH_SECONDS = 0.0005
 
 console = Console()
 app = typer.Typer()
@@ -95,7 +90,6 @@ def run_server(settings: Settings, listener: socket.socket, as_json: bool, *, an
         elif announced:
             announce(application, listener.getsockname()[1], as_json)
 
-    sys.setswitchinterval(SWITCH_SECONDS)
     application = create_app(settings, on_loaded)
     server = uvicorn.Server(
         uvicorn.Config(
