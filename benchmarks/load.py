@@ -69,13 +69,20 @@ def run_load(
     *,
     seconds: float = float("inf"),
     count: int = 1 << 62,
+    patient: bool = False,
 ) -> Load:
-    """So many clients of a server, each sending its next request once the last is answered."""
+    """So many clients of a server, each sending its next request once the last is answered.
+
+    Patient ones wait as long as a refusal tells them to.
+    """
     with ExitStack() as opened:
         connections = [opened.enter_context(Connection(server)) for _ in range(clients)]
 
         def ask(connection: Connection, number: int) -> tuple[int, bytes]:
-            return connection.ask(requests[number % len(requests)])
+            status, body = connection.ask(requests[number % len(requests)])
+            if status == 429 and patient:
+                time.sleep(json.loads(body)["retry_after_seconds"])
+            return status, body
 
         return run_callers([partial(ask, each) for each in connections], seconds=seconds, count=count)
 

@@ -7,17 +7,13 @@ The bound is twice the time of a lone client, times the photos that may be in th
 """
 
 import argparse
-import time
-from collections.abc import Sequence
-from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.lfw import read_lfw
-from benchmarks.load import Answer, Connection, Load, run_callers, run_load, verify_request
+from benchmarks.load import Load, run_load, verify_request
 from benchmarks.server import Server, serve
 from model.session import available_cores
 
@@ -44,24 +40,10 @@ def main() -> None:
         table.add_row("1 client", *describe(alone, bound, server))
         rude = run_load(server, requests, options.clients, seconds=options.seconds)
         table.add_row(f"{options.clients} clients, back at once", *describe(rude, bound, server))
-        polite = run_polite(server, requests, options.clients, options.seconds)
+        polite = run_load(server, requests, options.clients, seconds=options.seconds, patient=True)
         table.add_row(f"{options.clients} clients, back when told", *describe(polite, bound, server))
     table.caption = f"queue of {QUEUE} photos, {sessions} sessions: the bound is {bound:.0f} ms"
     Console(width=120).print(table)
-
-
-def run_polite(server: Server, requests: Sequence[bytes], clients: int, seconds: float) -> Load:
-    """Clients that wait as long as a refusal says."""
-
-    def ask(connection: Connection, number: int) -> tuple[int, bytes]:
-        status, body = connection.ask(requests[number % len(requests)])
-        if status == 429:
-            time.sleep(Answer(number, status, 0, body).read()["retry_after_seconds"])
-        return status, body
-
-    with ExitStack() as opened:
-        connections = [opened.enter_context(Connection(server)) for _ in range(clients)]
-        return run_callers([partial(ask, each) for each in connections], seconds=seconds)
 
 
 def describe(load: Load, bound: float, server: Server) -> list[str]:

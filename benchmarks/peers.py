@@ -12,7 +12,7 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from statistics import median
 
@@ -41,8 +41,8 @@ class Row:
 
     name: str
     ask: Callable[..., Load]  # until so many seconds or a count
+    ask_every_pair: Callable[[], Load]  # once, whatever the number of clients
     verdict: str  # the name that its answers have for it
-    every_pair: Load = field(default_factory=Load)
     loads: list[Load] = field(default_factory=list)
 
     def middle(self, figure: Callable[[Load], float]) -> float:
@@ -51,7 +51,7 @@ class Row:
 
     def judge(self, pairs: list[Pair]) -> tuple[int, int]:
         """How many pairs it is right about by its own threshold, and how many it answers."""
-        answers = [answer for answer in self.every_pair.answers if answer.status == 200]
+        answers = [answer for answer in self.ask_every_pair().answers if answer.status == 200]
         right = [answer.read()[self.verdict] == pairs[answer.number].same_person for answer in answers]
         return sum(right), len(right)
 
@@ -75,7 +75,7 @@ def main() -> None:
             *list_deepface(opened, folder.cache / "peers", bundles, pairs),
         ]
         for row in rows:
-            row.every_pair = row.ask(count=len(pairs))  # which warms it up, too
+            row.ask_every_pair()  # which warms it up, too
         for _ in track(range(options.rounds), transient=True):
             limits.append(measure_limit(ways, bundles, options.seconds))
             for row in rows:
@@ -103,7 +103,9 @@ def list_opencv(place: Path, bundles: Bundles, pairs: list[Pair]) -> Iterator[Ro
         version = ask_version(python, "opencv-python-headless")
         for callers, threads in dict.fromkeys(((1, cores), (cores, 1))):
             ask = partial(opencv.ask, python, detector, recogniser, pairs, callers, threads)
-            yield Row(f"OpenCV {version} in process, {callers} x {threads} threads", ask, "same_person")
+            every_pair = cache(partial(ask, count=len(pairs)))
+            name = f"OpenCV {version} in process, {callers} x {threads} threads"
+            yield Row(name, ask, every_pair, "same_person")
 
 
 def list_deepface(opened: ExitStack, place: Path, bundles: Bundles, pairs: list[Pair]) -> Iterator[Row]:
@@ -119,8 +121,10 @@ def list_deepface(opened: ExitStack, place: Path, bundles: Bundles, pairs: list[
 
 def list_clients(name: str, server: Server, requests: list[bytes], verdict: str) -> Iterator[Row]:
     """A server, asked by few and by many."""
+    every_pair = cache(partial(run_load, server, requests, max(CLIENTS), count=len(requests)))
     for clients in CLIENTS:
-        yield Row(f"{name}, {clients} clients", partial(run_load, server, requests, clients), verdict)
+        ask = partial(run_load, server, requests, clients)
+        yield Row(f"{name}, {clients} clients", ask, every_pair, verdict)
 
 
 def measure_limit(ways: Sequence[Way], bundles: Bundles, seconds: float) -> float:

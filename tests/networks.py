@@ -8,7 +8,9 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from model.bundle import Bundle, Contract, save_bundle
+from model.faces import Floats
 from model.published import ARCFACE_TEMPLATE
+from model.session import open_session
 
 FACE_SIDE = 48  # pixels of a face that stride 16 finds: 3 x 3 green cells
 SPECK_SIDE = 12  # pixels of a face that stride 8 finds: one blue cell, too small to compare
@@ -123,3 +125,17 @@ def build_recogniser(
         source="tests",
     )
     return save_bundle(contract, path, folder)
+
+
+def random_pixels(bundle: Bundle, count: int, seed: int = 11) -> Floats:
+    """What a bundle makes of crops of noise."""
+    width, height = bundle.contract.input_size
+    crops = np.random.default_rng(seed).integers(0, 256, (count, height, width, 3), np.uint8)
+    return bundle.preprocess(crops)
+
+
+def run_published(bundle: Bundle, pixels: Floats) -> Floats:
+    """What the published file answers, one image at a time."""
+    session = open_session(bundle.path, "cpu")
+    name = session.get_inputs()[0].name
+    return np.concatenate([session.run(None, {name: pixel[np.newaxis]})[0] for pixel in pixels])

@@ -16,11 +16,6 @@ from tests.networks import DIMENSION, build_detector, build_recogniser
 pytestmark = pytest.mark.skipif(find_version() is None, reason="the extra `openvino` is not installed")
 
 
-@pytest.fixture
-def bundle(tmp_path: Path) -> Bundle:
-    return build_recogniser(tmp_path)
-
-
 def test_it_computes_what_onnx_runtime_does(bundle: Bundle, tmp_path: Path) -> None:
     prepared, _ = prepare_graph(bundle, "cpu", tmp_path / "cache")
     sample = preparation.random_input(bundle)

@@ -10,39 +10,20 @@ from onnx import helper, numpy_helper
 
 from model.bundle import Bundle, Contract, hash_file, load_bundle, save_bundle
 from model.errors import BundleRefused
-from model.faces import Floats
 from model.graph import strip_initialiser_inputs
 from model.preparation import find_batch_size, prepare_graph
 from model.published import ARCFACE_TEMPLATE
 from model.runtime import open_runtime
 from model.session import open_session
-from tests.networks import DIMENSION, build_detector, build_recogniser, save_network, tensor
-
-
-@pytest.fixture
-def bundle(tmp_path: Path) -> Bundle:
-    folder = tmp_path / "bundle"
-    folder.mkdir()
-    return build_recogniser(folder)
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> Path:
-    return tmp_path / "cache"
-
-
-def random_pixels(bundle: Bundle, count: int, seed: int = 11) -> Floats:
-    width, height = bundle.contract.input_size
-    crops = np.random.default_rng(seed).integers(0, 256, (count, height, width, 3), np.uint8)
-    return bundle.preprocess(crops)
-
-
-def run_published(bundle: Bundle, pixels: Floats) -> Floats:
-    """What the published file answers, one image at a time."""
-    session = open_session(bundle.path, "cpu")
-    name = session.get_inputs()[0].name
-    return np.concatenate([session.run(None, {name: pixel[np.newaxis]})[0] for pixel in pixels])
-
+from tests.networks import (
+    DIMENSION,
+    build_detector,
+    build_recogniser,
+    random_pixels,
+    run_published,
+    save_network,
+    tensor,
+)
 
 # The graph.
 

@@ -8,20 +8,7 @@ import pytest
 
 from model.bundle import Bundle
 from model.runtime import open_runtime
-from tests.model.test_preparation import random_pixels, run_published
-from tests.networks import DIMENSION, build_recogniser
-
-
-@pytest.fixture
-def bundle(tmp_path: Path) -> Bundle:
-    folder = tmp_path / "bundle"
-    folder.mkdir()
-    return build_recogniser(folder)
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> Path:
-    return tmp_path / "cache"
+from tests.networks import DIMENSION, random_pixels, run_published
 
 
 def test_a_runtime_says_what_it_runs_on(bundle: Bundle, cache: Path) -> None:
