@@ -120,10 +120,12 @@ def describe_accuracy(
 def describe_data(trained: Mapping[str, Any]) -> str:
     """How much it has seen."""
     data = trained["data"]
-    passes = trained["seen"] / max(1, data["images"])
+    blends = data.get("blends", 0)  # which older checkpoints do not count
+    passes = trained["seen"] / max(1, data["images"] + blends)
     rows = [
         ("identities", f"{data['identities']:,}"),
         ("images", f"{data['images']:,}"),
+        ("blends of two of them", f"{blends:,}"),
         ("identities left out, with too few images", f"{data['left_out']:,}"),
         ("images that could not be read", f"{data['unreadable']:,}"),
         ("images trained on", f"{trained['seen']:,}: each {passes:.1f} times, on average"),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional
 
+from training.dataset import NOBODY
 from training.heads import build_head
 from training.pairs import CenterLoss, build_pair_loss
 from training.partial import PartialHead
@@ -40,17 +41,19 @@ class Objective(nn.Module):
         """Of this process's embeddings (batch, dimension), their labels and their teacher's embeddings."""
         processes = self.processes
         embeddings, labels = processes.gather(embeddings), processes.gather(labels)
+        somebody = labels != NOBODY  # a small batch may be of blends alone
+        people, labels = embeddings[somebody], labels[somebody]
         parts: dict[str, Tensor] = {}
         if self.pair:
-            parts["pair"] = self.asked.pair_weight * self.pair(embeddings, labels)
-        if self.centers:
-            parts["center"] = self.asked.center_weight * self.centers(embeddings, labels)
+            parts["pair"] = self.asked.pair_weight * self.pair(people, labels)
+        if self.centers and len(people):
+            parts["center"] = self.asked.center_weight * self.centers(people, labels)
         if targets is not None:
             parts["teacher"] = self.asked.teacher_weight * imitate(embeddings, processes.gather(targets))
         # These are computed by all processes alike, so each answers for its share of the gradient.
         total = sum(parts.values(), embeddings.new_zeros(())) / processes.count
-        if self.head:
-            parts["head"] = self.asked.head_weight * self.head(embeddings, labels, self.asked.focal_gamma)
+        if self.head and len(people):
+            parts["head"] = self.asked.head_weight * self.head(people, labels, self.asked.focal_gamma)
             total = total + parts["head"]
         return Losses(total, {name: part.detach() for name, part in parts.items()})
 

@@ -21,6 +21,7 @@ class DataPart:
     path: str  # a folder of identity folders, a tar shard or a folder of them, or the .rec of a RecordIO set
     min_images: int = 2  # an identity with fewer is left out
     memory: int = 2_000_000_000  # bytes of decoded crops that are kept, so that they are decoded only once
+    blends: int = 0  # of each image with another, for a teacher to describe: more to learn from than there is
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,8 @@ class Recipe:
     def __post_init__(self) -> None:
         if not (self.loss.head or self.loss.pair or self.teacher):
             raise RecipeRefused("a recipe needs something to learn: loss.head, loss.pair or a teacher")
+        if self.data.blends and (self.loss.pair or not self.teacher):
+            raise RecipeRefused("data.blends are nobody's faces: they need a teacher, and no loss.pair")
         for what, value, known in (
             ("optimiser.name", self.optimiser.name, ("sgd", "adamw")),
             ("schedule.kind", self.schedule.kind, ("cosine", "step")),
@@ -116,6 +119,7 @@ class Recipe:
             ("schedule.save", self.schedule.save, 1),
             ("optimiser.accumulate", self.optimiser.accumulate, 1),
             ("loss.people", self.loss.people, 2),
+            ("data.blends", self.data.blends, 0),
         ):
             if number < least:
                 raise RecipeRefused(f"{what} is at least {least}, not {number}")

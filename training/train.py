@@ -44,7 +44,8 @@ def train(recipe: Recipe, folder: Path, data: DataFolder, *, resume: bool = Fals
     with join_processes() as processes:
         if recipe.schedule.batch % processes.count:
             raise RecipeRefused(f"schedule.batch must be a multiple of the {processes.count} processes")
-        faces = open_faces(Path(recipe.data.path), recipe.data.min_images, recipe.data.memory)
+        asked = recipe.data
+        faces = open_faces(Path(asked.path), asked.min_images, asked.memory, asked.blends)
         targets = find_targets(recipe, faces, data, processes)
         learner = Learner(recipe, len(faces.identities), processes, targets)
         run = Run(recipe, folder, faces, learner)

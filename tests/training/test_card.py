@@ -22,6 +22,7 @@ def test_the_card_tells_what_was_learned_from_what(tmp_path: Path) -> None:
         ("identities", "12"),
         ("images", "345"),
         ("identities left out, with too few images", "6"),
+        ("blends of two of them", "0"),
         ("images that could not be read", "7"),
         ("images trained on", "1,380: each 4.0 times, on average"),
         ("`loss.head`", "cosface"),

@@ -11,7 +11,8 @@ from PIL import Image
 
 pytest.importorskip("torch")
 
-from training.dataset import FaceSet, open_faces
+from training.blend import blend
+from training.dataset import NOBODY, FaceSet, open_faces
 from training.errors import DatasetRefused
 from training.loader import BatchOrder, Loader
 from training.recordio import HEADER, MAGIC, PREFIX
@@ -119,3 +120,23 @@ def test_pairs_get_batches_of_people(folder: Path) -> None:
     order = BatchOrder(open_faces(folder), 4, seed=1, people=2)
     labels = open_faces(folder).labels
     assert sorted(np.unique(labels[order[0]], return_counts=True)[1].tolist()) == [2, 2]
+
+
+def test_blends_follow_the_images_and_are_the_same_ones_every_time(folder: Path) -> None:
+    plain, faces, again = open_faces(folder), open_faces(folder, blends=2), open_faces(folder, blends=2)
+    assert contents(faces)[:6] == contents(plain)
+    assert len(faces) == 18
+    blends = [faces.read(index) for index in range(6, 18)]
+    assert {label for _, label in blends} == {NOBODY}
+    assert len({crop.tobytes() for crop, _ in blends}) == 12
+    assert contents(again) == contents(faces)
+    assert len({each.fingerprint() for each in (plain, faces, again)}) == 2
+
+
+def test_a_blend_shows_both_crops() -> None:
+    dark, light = np.full((112, 112, 3), 20, np.uint8), np.full((112, 112, 3), 220, np.uint8)
+    blends = [blend(dark, light, np.random.default_rng(seed)) for seed in range(30)]
+    assert all(80 < crop.mean() < 160 for crop in blends)
+    corners = {(crop[0, -1, 0], crop[-1, 0, 0]) for crop in blends}  # with the dark one at the upper left
+    assert {(220, 20), (20, 220)} < corners  # it lies left of the light one, or above it
+    assert any((crop == crop[0, 0]).all() for crop in blends)  # or shines through

@@ -74,6 +74,8 @@ drops = [0.5, 0.8]
         (SMALL + "[schedule]\nkind = 'steep'", "one of cosine, step"),
         (SMALL + "[optimiser]\nname = 'adam'", "one of sgd, adamw"),
         (SMALL + "[loss]\n", "something to learn"),
+        (SMALL + "blends = 2", "they need a teacher"),
+        ("teacher = 'sface'\n" + SMALL + "blends = -1", "data.blends is at least 0"),
         (SMALL + "[augmentation]\nflip = 2", "between 0 and 1"),
         ("data = 3", "data. is a table"),
         ("[data", "not TOML"),

@@ -43,8 +43,11 @@ def test_targets_are_computed_once(
         load_targets(faces, bundle, DataFolder(tmp_path), ignore_progress)
 
 
+@pytest.mark.parametrize("blends", [0, 2])
 @pytest.mark.parametrize("head", ["", ", head = 'cosface', head_weight = 0.1"])
-def test_a_network_learns_from_its_teacher(tmp_path: Path, data: Path, drawn_faces: Path, head: str) -> None:
+def test_a_network_learns_from_its_teacher(
+    tmp_path: Path, data: Path, drawn_faces: Path, head: str, blends: int
+) -> None:
     bundle = load_bundle(data / "models" / "recogniser")
     recipe = thin_recipe(
         tmp_path,
@@ -52,6 +55,7 @@ def test_a_network_learns_from_its_teacher(tmp_path: Path, data: Path, drawn_fac
         f'teacher = "{bundle.folder}"',
         f"backbone.dimension = {bundle.contract.dimension}",
         f"loss = {{ teacher_weight = 8{head} }}",
+        f"data.blends = {blends}",
         "schedule.images = 1280",
     )
     train(recipe, tmp_path / "run", DataFolder(tmp_path))
