@@ -108,8 +108,9 @@ def to_faces(rows: Floats, image_size: tuple[int, int]) -> list[DetectedFace]:
 
 def to_face(row: Floats, image_size: tuple[int, int]) -> DetectedFace:
     """A row as a face, its box cut to the image."""
-    left, top = row[:2].clip(0, image_size)
-    right, bottom = (row[:2] + row[2:4]).clip(0, image_size)
-    numbers = [round(float(value), 2) for value in (left, top, right - left, bottom - top)]
-    landmarks = tuple((round(float(x), 2), round(float(y), 2)) for x, y in row[4:14].reshape(5, 2))
-    return DetectedFace(Box(*numbers), landmarks, round(float(row[14]), 4))
+    x, y, width, height, *points, score = row.tolist()  # a few numbers: Python is faster than numpy
+    left, right = (min(max(side, 0.0), image_size[0]) for side in (x, x + width))
+    top, bottom = (min(max(side, 0.0), image_size[1]) for side in (y, y + height))
+    box = Box(*(round(number, 2) for number in (left, top, right - left, bottom - top)))
+    landmarks = tuple((round(x, 2), round(y, 2)) for x, y in zip(points[::2], points[1::2], strict=True))
+    return DetectedFace(box, landmarks, round(score, 4))
