@@ -19,9 +19,10 @@ def blend(first: Pixels, second: Pixels, random: np.random.Generator) -> Pixels:
 
 
 def draw_weights(random: np.random.Generator) -> NDArray[np.uint16]:
-    """What the first crop weighs at each pixel, (112 or 1, 112 or 1, 1)."""
+    """What the first crop weighs at each of its bytes, (112 or 1, 112 or 1, 3 or 1)."""
     share = random.uniform(SMALLEST_SHARE, 1 - SMALLEST_SHARE)
     fading = 1 / (1 + np.exp((np.arange(CROP_SIDE) - share * CROP_SIDE) / EDGE_PIXELS))  # (112,)
-    everywhere, left, above = np.full((1, 1), share), fading[np.newaxis], fading[:, np.newaxis]
+    everywhere, above = np.full((1, 1, 1), share), fading.reshape(-1, 1, 1)
+    left = np.repeat(fading, 3).reshape(1, -1, 3)  # for each colour: a row at a time is faster than a pixel
     weights = (everywhere, left, above)[random.integers(3)]
-    return np.round(FULL * weights)[..., np.newaxis].astype(np.uint16)
+    return np.round(FULL * weights).astype(np.uint16)

@@ -7,16 +7,19 @@ import pytest
 
 pytest.importorskip("torch")
 
+import torch
+
 from model.bundle import load_bundle
 from model.embed import Embedder
 from model.errors import BundleRefused
 from model.folders import DataFolder
 from model.progress import ignore_progress
 from model.runtime import open_runtime
-from tests.training.runs import thin_recipe
+from tests.training.runs import ALONE, thin_recipe
 from training import teacher
-from training.dataset import open_faces
+from training.dataset import NOBODY, open_faces
 from training.errors import RecipeRefused
+from training.objective import Objective, imitate
 from training.teacher import find_teacher, load_targets
 from training.train import train
 
@@ -63,6 +66,21 @@ def test_a_network_learns_from_its_teacher(
     column = header.split(",").index("teacher")
     losses = [float(line.split(",")[column]) for line in lines]
     assert losses[-1] < 0.8 * losses[0]
+
+
+@pytest.mark.parametrize("labels", [[0, NOBODY, 1, NOBODY], [NOBODY] * 4])
+def test_a_head_passes_over_blends(tmp_path: Path, drawn_faces: Path, labels: list[int]) -> None:
+    changes = ("teacher = 'sface'", "data.blends = 1", "loss = { head = 'cosface', center_weight = 0.1 }")
+    objective = Objective(thin_recipe(tmp_path, drawn_faces, *changes), 12, ALONE)
+    embeddings, targets = torch.randn(2, 4, 16)
+    somebody = torch.tensor(labels) != NOBODY
+    losses = objective(embeddings, torch.tensor(labels), targets)
+    assert losses.total.isfinite()
+    assert losses.parts["teacher"] == 8 * imitate(embeddings, targets)
+    assert losses.parts.keys() == ({"center", "teacher", "head"} if somebody.any() else {"teacher"})
+    if somebody.any():
+        expected = objective.head(embeddings[somebody], torch.tensor(labels)[somebody])
+        assert losses.parts["head"] == pytest.approx(expected.item())
 
 
 def test_a_network_must_be_as_wide_as_its_teacher(tmp_path: Path, data: Path, drawn_faces: Path) -> None:
