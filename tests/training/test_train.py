@@ -153,7 +153,7 @@ def test_an_identity_with_one_image_is_left_out_and_a_corrupt_image_counted(
     (folder / "0002" / "0002_0001.png").write_bytes(b"")
     outcome = train(thin_recipe(tmp_path, folder), tmp_path / "run", DataFolder(tmp_path))
     told = load_checkpoint(outcome.checkpoint, {})["data"]
-    assert told == {"identities": 3, "images": 12, "left_out": 1, "unreadable": 2}
+    assert told == {"identities": 3, "images": 12, "blends": 0, "left_out": 1, "unreadable": 2}
 
 
 def test_the_rate_rises_and_falls_as_the_recipe_says(tmp_path: Path) -> None:
