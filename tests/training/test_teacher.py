@@ -46,8 +46,10 @@ def test_targets_are_computed_once(
         load_targets(faces, bundle, DataFolder(tmp_path), ignore_progress)
 
 
-@pytest.mark.parametrize("blends", [0, 2])
-@pytest.mark.parametrize("head", ["", ", head = 'cosface', head_weight = 0.1"])
+BESIDE = ", head = 'cosface', head_weight = 0.1"
+
+
+@pytest.mark.parametrize(("head", "blends"), [("", 0), (BESIDE, 0), (BESIDE, 2)])
 def test_a_network_learns_from_its_teacher(
     tmp_path: Path, data: Path, drawn_faces: Path, head: str, blends: int
 ) -> None:
