@@ -83,22 +83,30 @@ def describe_contract(trained: Trained, name: str, licence: str) -> Contract:
     )
 
 
-def fold_batch_norms(backbone: nn.Module) -> nn.Module:
-    """A copy in which a batch norm right after a convolution or linear layer is part of that layer.
-
-    One before a convolution (IResNet) stays: the zeros that pad its output are not what would pad its input.
-    """
+def fold_layers(backbone: nn.Module) -> nn.Module:
+    """A copy of the backbone in which every two layers that can be one are one."""
     folded = copy.deepcopy(backbone)
     for chain in folded.modules():
-        if not isinstance(chain, nn.Sequential):
-            continue
-        for place in range(len(chain) - 1):
-            layer, norm = chain[place], chain[place + 1]
-            if isinstance(layer, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
-                chain[place], chain[place + 1] = fuse_conv_bn_eval(layer, norm), nn.Identity()
-            elif isinstance(layer, nn.Linear) and isinstance(norm, nn.BatchNorm1d):
-                chain[place], chain[place + 1] = fuse_linear_bn_eval(layer, norm), nn.Identity()
+        if isinstance(chain, nn.Sequential):
+            for place in range(len(chain) - 1):
+                chain[place], chain[place + 1] = fold_pair(chain[place], chain[place + 1])
     return folded
+
+
+def fold_pair(first: nn.Module, second: nn.Module) -> tuple[nn.Module, nn.Module]:
+    """A batch norm becomes part of the convolution or linear layer before it, and the stride of a one-pixel
+    pooling that of the convolution after it; other pairs come back as they are.
+
+    A norm before a convolution (IResNet) stays: the zeros that pad its output are not what would pad its input.
+    """
+    if isinstance(first, nn.Conv2d) and isinstance(second, nn.BatchNorm2d):
+        return fuse_conv_bn_eval(first, second), nn.Identity()
+    if isinstance(first, nn.Linear) and isinstance(second, nn.BatchNorm1d):
+        return fuse_linear_bn_eval(first, second), nn.Identity()
+    if isinstance(first, nn.AvgPool2d) and first.kernel_size == 1 and isinstance(second, nn.Conv2d):
+        second.stride = (int(first.stride), int(first.stride))
+        return nn.Identity(), second
+    return first, second
 
 
 def write_onnx(backbone: nn.Module, path: Path) -> None:
@@ -106,7 +114,7 @@ def write_onnx(backbone: nn.Module, path: Path) -> None:
     example = torch.zeros(2, 3, CROP_SIDE, CROP_SIDE)
     with quietly():
         torch.onnx.export(
-            fold_batch_norms(backbone),
+            fold_layers(backbone),
             (example,),
             path,
             dynamo=False,  # the new exporter needs onnxscript; plain layers come out the same of both

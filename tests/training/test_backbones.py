@@ -1,5 +1,7 @@
 """Every backbone by its shape, its gradients and the marks of its paper; thin ones, to be quick."""
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -141,7 +143,7 @@ def test_an_unknown_option_is_refused_with_the_known_ones() -> None:
         ("residual", {"widths": (8, 8)}),
         ("residual", {"widths": (), "depths": ()}),
         ("residual", {"widths": "abcd"}),
-        ("residual", {"widths": (4, 8, 16, 32)}),
+        ("residual", {"widths": (0, 8, 16, 32)}),
         ("residual", {"depths": (1, 1, 1, 0)}),
         ("residual", {"depths": 4}),
         ("residual", {"dimension": 0}),
@@ -154,3 +156,46 @@ def test_an_unknown_option_is_refused_with_the_known_ones() -> None:
 def test_options_that_cannot_work_are_refused(name: str, options: dict[str, Any]) -> None:
     with pytest.raises(RecipeRefused):
         build_backbone(name, **options)
+
+
+LEARN_THIN = """
+import torch
+from training.backbones import build_backbone
+
+for widths in ((8, 8), (4, 12), (8, 16)):
+    backbone = build_backbone("residual", 16, widths=widths, depths=(1, 1)).to(memory_format=torch.channels_last)
+    crops = torch.randn(16, 3, 112, 112).to(memory_format=torch.channels_last)
+    for _ in range(4):
+        backbone(crops).square().sum().backward()
+"""
+
+
+def test_networks_of_few_channels_learn_in_channels_last_without_damage_to_memory() -> None:
+    learned = subprocess.run(
+        [sys.executable, "-c", LEARN_THIN], capture_output=True, text=True, check=False, timeout=100
+    )
+    assert (learned.returncode, learned.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["residual", "iresnet18"])
+def test_a_shortcut_has_the_weights_of_a_strided_convolution_under_the_same_names(name: str) -> None:
+    backbone = build_thin(name)
+    assert not [
+        layer
+        for layer in backbone.modules()
+        if isinstance(layer, nn.Conv2d) and layer.kernel_size == (1, 1) and layer.stride != (1, 1)
+    ]
+    [shortcut, *_] = [
+        part for part in backbone.modules() if isinstance(getattr(part, "stride", None), nn.AvgPool2d)
+    ]
+    assert set(shortcut.state_dict()) == {
+        "0.weight",
+        *(f"1.{value}" for value in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")),
+    }
+    strided = nn.Conv2d(
+        shortcut.get_submodule("0").in_channels, shortcut.get_submodule("0").out_channels, 1, 2, bias=False
+    )
+    strided.load_state_dict(shortcut.get_submodule("0").state_dict())
+    maps = torch.randn(2, strided.in_channels, 14, 14)
+    before = nn.Sequential(strided, shortcut.get_submodule("1"))
+    assert torch.allclose(before(maps), shortcut(maps), atol=1e-6)
