@@ -97,14 +97,15 @@ def fold_pair(first: nn.Module, second: nn.Module) -> tuple[nn.Module, nn.Module
     """A batch norm becomes part of the convolution or linear layer before it, and the stride of a one-pixel
     pooling that of the convolution after it; other pairs come back as they are.
 
-    A norm before a convolution (IResNet) stays: the zeros that pad its output are not what would pad its input.
+    A norm before a convolution (IResNet) stays: the zeros that pad its output are not what would pad its
+    input.
     """
     if isinstance(first, nn.Conv2d) and isinstance(second, nn.BatchNorm2d):
         return fuse_conv_bn_eval(first, second), nn.Identity()
     if isinstance(first, nn.Linear) and isinstance(second, nn.BatchNorm1d):
         return fuse_linear_bn_eval(first, second), nn.Identity()
     if isinstance(first, nn.AvgPool2d) and first.kernel_size == 1 and isinstance(second, nn.Conv2d):
-        second.stride = (int(first.stride), int(first.stride))
+        second.stride = (first.stride,) * 2 if isinstance(first.stride, int) else first.stride
         return nn.Identity(), second
     return first, second
 

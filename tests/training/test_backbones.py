@@ -163,7 +163,8 @@ import torch
 from training.backbones import build_backbone
 
 for widths in ((8, 8), (4, 12), (8, 16)):
-    backbone = build_backbone("residual", 16, widths=widths, depths=(1, 1)).to(memory_format=torch.channels_last)
+    backbone = build_backbone("residual", 16, widths=widths, depths=(1, 1))
+    backbone.to(memory_format=torch.channels_last)
     crops = torch.randn(16, 3, 112, 112).to(memory_format=torch.channels_last)
     for _ in range(4):
         backbone(crops).square().sum().backward()
