@@ -7,7 +7,6 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from model.bundle import load_bundle
 from model.calibrate import calibrate as measure
 from model.calibration import Calibration, need_more
 from model.calibrations import save_calibration
@@ -61,12 +60,13 @@ def calibrate(
 ) -> None:
     """Measure a recogniser's error rates on photos of your own cameras, for thresholds that hold there."""
     Rule(rate=target_fmr)
-    recognizer = find_bundle(bundle, data)
-    with pipeline_for(data, recognizer, detector, device) as pipeline, report_counts() as progress:
+    opened = pipeline_for(data, find_bundle(bundle, data), detector, device)
+    with opened as pipeline, report_counts() as progress:
         embed = choose_embed(pipeline, aligned=aligned)
         faces = read_labelled(folder.expanduser(), embed, pipeline.options.threads, progress)
+    recogniser = pipeline.embedder.bundle
     measured = measure(
-        load_bundle(recognizer, "recogniser"),
+        recogniser,
         name,
         faces,
         data=folder.expanduser().absolute().name,
@@ -74,7 +74,7 @@ def calibrate(
         groups=read_groups(groups.expanduser(), faces) if groups else (),
         by_worst_group=by_worst_group,
     )
-    path = save_calibration(measured, load_bundle(recognizer), default=default, replacing=replace)
+    path = save_calibration(measured, recogniser, default=default, replacing=replace)
     lookalikes = find_lookalikes(faces)
     if as_json:
         print_json(describe(measured, faces, lookalikes, path))

@@ -86,7 +86,7 @@ def verify(
     with pipeline_for(data, recognizer, detector, device) as pipeline:
         decision = asyncio.run(pipeline.verify(*photos, rule=rule, faces=faces))
     if as_json:
-        print_json(decision)
+        print_json(decision, "embedding")
     else:
         console.print(describe_decision(decision))
     raise typer.Exit(0 if decision.same_person else 1)
@@ -228,7 +228,7 @@ def demo(data: Data = DEFAULT_DATA, device: Device = "auto", as_json: AsJson = F
             for probe, reference in pairs
         ]
     if as_json:
-        print_json(decisions)
+        print_json(decisions, "embedding")
         return
     table = Table("probe", "reference", "similarity", "threshold", "same person")
     for (probe, reference), decision in zip(pairs, decisions, strict=True):

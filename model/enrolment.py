@@ -62,7 +62,7 @@ class Registrar:
         [outcomes] = await self.look_at([application], self.pipeline.workers.run_all)
         rejected = [outcome for outcome in outcomes if isinstance(outcome, SamefaceError)]
         if len(rejected) == len(outcomes):
-            raise rejected[0]
+            raise reject_all(rejected)
         [answer] = await asyncio.to_thread(self.record, collection, [application], [outcomes])
         if isinstance(answer, SamefaceError):
             raise answer
@@ -212,6 +212,21 @@ def set_twins_aside(applications: dict[int, Application]) -> dict[int, tuple[int
     return twins
 
 
+def reject_all(rejected: Sequence[SamefaceError]) -> SamefaceError:
+    """The first photo's reason, with all photos' reasons as the fact `rejected`."""
+    rejected[0].facts["rejected"] = describe_rejected(rejected)
+    return rejected[0]
+
+
+def describe_rejected(outcomes: Sequence[Outcome]) -> list[Answer]:
+    """Place, code and detail of every photo that was rejected."""
+    return [
+        {"image": place, "code": outcome.code, "detail": outcome.detail}
+        for place, outcome in enumerate(outcomes)
+        if isinstance(outcome, SamefaceError)
+    ]
+
+
 def to_answer(newcomer: NewPerson, outcomes: Sequence[Outcome], warnings: list[Answer]) -> Answer:
     """What was taken, what was not, and what looks odd."""
     return {
@@ -221,11 +236,7 @@ def to_answer(newcomer: NewPerson, outcomes: Sequence[Outcome], warnings: list[A
             for place, outcome in enumerate(outcomes)
             if isinstance(outcome, NewFace)
         ],
-        "rejected": [
-            {"image": place, "code": outcome.code, "detail": outcome.detail}
-            for place, outcome in enumerate(outcomes)
-            if isinstance(outcome, SamefaceError)
-        ],
+        "rejected": describe_rejected(outcomes),
         "warnings": warnings,
     }
 

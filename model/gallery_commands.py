@@ -95,7 +95,8 @@ def enrol_folder(registrar: Registrar, collection: Collection, folder: Path, rep
         some = paths[start : start + PHOTOS_AT_ONCE]
         hashes = {path: hashlib.sha256(read_photo(path)).hexdigest() for path in some}
         known = registrar.gallery.store.find_photos(collection, list(hashes.values()))
-        new = [path for path in some if known.get(hashes[path], ("",))[0] != folder.name]
+        mine = {photo for photo, faces in known.items() if folder.name in dict(faces)}
+        new = [path for path in some if hashes[path] not in mine]
         report["already_there"] += len(some) - len(new)
         if new:
             enrol_photos(registrar, collection, folder.name, new, report)
@@ -109,9 +110,10 @@ def enrol_photos(
     application = Application(person_id=person_id, photos=photos, may_exist=True)
     try:
         answer = asyncio.run(registrar.enrol(collection, application))
-    except SamefaceError as error:  # not one of them was fit
-        report["rejected"] += [{"photo": str(path), "detail": error.detail} for path in paths]
-        return
+    except SamefaceError as error:
+        if "rejected" not in error.facts:
+            raise
+        answer = {"faces": [], "rejected": error.facts["rejected"]}
     report["enrolled"] += len(answer["faces"])
     report["rejected"] += [
         {"photo": str(paths[entry["image"]]), "detail": entry["detail"]} for entry in answer["rejected"]
@@ -147,7 +149,7 @@ def identify(
         )
         answers = [answer_for(pipeline, gallery, chosen, path, question) for path in shown]
     if as_json:
-        print_json(answers)
+        print_json(answers, "embedding")
     else:
         show_answers(answers)
     if all("error" in answer for answer in answers):

@@ -36,7 +36,8 @@ def find_same_photos(
 ) -> list[Warnings]:
     """For each face, whether its very photo was enrolled before."""
     photos = [face.photo for _, face in entries if face.photo]
-    seen = {photo: person for photo, (person, _) in gallery.store.find_photos(collection, photos).items()}
+    found = gallery.store.find_photos(collection, photos)
+    seen = {photo: faces[0][0] for photo, faces in found.items()}
     warnings: list[Warnings] = []
     for person_id, face in entries:
         again = [{"code": "same_photo", "face_id": face.face_id, "person_id": seen.get(face.photo or "")}]
@@ -64,8 +65,10 @@ def find_likenesses(
     warnings = []
     for place, (person_id, face) in enumerate(entries):
         similarities, own = embeddings @ face.embedding, people == person_id
-        others = {str(people[other]): similarities[other] for other in np.flatnonzero(~own)}
-        others |= {hit.person_id: hit.similarity for hit in found[place] if hit.person_id != person_id}
+        others = closest_by_person(
+            *((str(people[other]), float(similarities[other])) for other in np.flatnonzero(~own)),
+            *((hit.person_id, hit.similarity) for hit in found[place] if hit.person_id != person_id),
+        )
         own[place] = False
         closest = [*similarities[own], *(values @ face.embedding for values in known[person_id].values())]
         warnings.append(
@@ -73,6 +76,14 @@ def find_likenesses(
             + describe_own(face, max(closest, default=1.0), same)
         )
     return warnings
+
+
+def closest_by_person(*likenesses: tuple[str, float]) -> dict[str, float]:
+    """The largest similarity of each person id, in the order in which the ids first come."""
+    closest: dict[str, float] = {}
+    for person_id, similarity in likenesses:
+        closest[person_id] = max(similarity, closest.get(person_id, similarity))
+    return closest
 
 
 def describe_others(face: NewFace, others: dict[str, float]) -> Warnings:

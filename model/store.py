@@ -239,15 +239,19 @@ class Store:
             found = connection.execute(FACES_NAMED, {"keys": keys}).all()
         return {key: (person_id, name, face_id) for key, person_id, name, face_id in found}
 
-    def find_photos(self, collection: Collection, photos: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """Person and face id of faces that came from these very photos, by the photo's hash."""
+    def find_photos(self, collection: Collection, photos: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+        """By the hash of each photo that was enrolled before: the person and face ids that came from it."""
         wanted = (
             select(faces.c.photo, people.c.person_id, faces.c.face_id)
             .join(people, people.c.key == faces.c.person)
             .where((faces.c.collection == collection.key) & faces.c.photo.in_(photos))
+            .order_by(faces.c.key)
         )
+        found: dict[str, list[tuple[str, str]]] = {}
         with self._database.reading() as connection:
-            return {row.photo: (row.person_id, row.face_id) for row in connection.execute(wanted)}
+            for row in connection.execute(wanted):
+                found.setdefault(row.photo, []).append((row.person_id, row.face_id))
+        return found
 
     def embeddings_of(
         self, collection: Collection, person_ids: Sequence[str]

@@ -29,28 +29,28 @@ console = Console()
 screen = Console(stderr=True)  # for what is no answer: progress, warnings
 
 
-def print_json(value: Any) -> None:
-    """The value as JSON, in the names that the HTTP API uses."""
-    print(json.dumps(to_plain(value), indent=2))
+def print_json(value: Any, *hidden: str) -> None:
+    """Print the value as JSON, in the names that the HTTP API uses, without the fields called `hidden`."""
+    print(json.dumps(to_plain(value, *hidden), indent=2))
 
 
-def to_plain(value: Any) -> Any:
-    """Dataclasses as objects; crops stay out, embeddings are lists of numbers."""
+def to_plain(value: Any, *hidden: str) -> Any:
+    """Dataclasses as objects without crops and `hidden` fields, embeddings as lists of numbers."""
     if isinstance(value, Embedding):
         return value.values.tolist()
     if isinstance(value, Look):
         return {
-            "faces": to_plain(value.faces),
+            "faces": to_plain(value.faces, *hidden),
             "faces_found": value.faces_found,
             "timings_ms": value.timings_ms,
         }
     if dataclasses.is_dataclass(value):
-        names = [field.name for field in dataclasses.fields(value) if field.name != "crop"]
-        return {name: to_plain(getattr(value, name)) for name in names}
+        names = [field.name for field in dataclasses.fields(value) if field.name not in ("crop", *hidden)]
+        return {name: to_plain(getattr(value, name), *hidden) for name in names}
     if isinstance(value, dict):
-        return {key: to_plain(item) for key, item in value.items()}
+        return {key: to_plain(item, *hidden) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [to_plain(item) for item in value]
+        return [to_plain(item, *hidden) for item in value]
     return str(value) if isinstance(value, Path) else value
 
 

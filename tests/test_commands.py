@@ -46,7 +46,7 @@ def test_verify_as_json_has_the_names_of_the_http_api(run, photos) -> None:
     assert answer["same_person"] is False
     assert answer["probe"]["face"]["box"] == {"left": 48, "top": 96, "width": 48, "height": 48}
     assert answer.keys() >= {"similarity", "threshold", "calibration", "estimated_fmr", "timings_ms"}
-    assert "crop" not in answer["probe"]["face"]
+    assert answer["probe"]["face"].keys() == {"box", "landmarks", "score", "quality"}
 
 
 def test_an_error_as_json_is_json_too(run, photos) -> None:
@@ -101,7 +101,9 @@ def test_a_folder_of_people_is_enrolled_and_they_are_identified(run, photos, tmp
 
     known = identify(photos["ada again"])
     assert known.returncode == 0
-    assert json.loads(known.stdout)[0]["results"][0]["match"]["person_id"] == "ada"
+    [result] = json.loads(known.stdout)[0]["results"]
+    assert result["match"]["person_id"] == "ada"
+    assert result["face"].keys() == {"box", "landmarks", "score", "quality"}
     assert identify(photos["room"]).returncode == 2
     everybody = identify(tmp_path / "people")
     assert everybody.returncode == 1
@@ -112,6 +114,27 @@ def test_a_folder_of_people_is_enrolled_and_they_are_identified(run, photos, tmp
     forgotten = run("identify", photos["ada again"], "--collection", "staff", SAMEFACE_DATA=home)
     assert forgotten.returncode == 1
     assert "unknown" in forgotten.stdout
+
+
+def test_every_photo_that_is_not_enrolled_has_its_own_reason(run, tmp_path) -> None:
+    (tmp_path / "people" / "ada").mkdir(parents=True)
+    for name, content in {"room": photo_of(), "text": b"no picture"}.items():
+        (tmp_path / "people" / "ada" / f"{name}.png").write_bytes(content)
+    words = ("enroll", tmp_path / "people", "--collection", "staff", "--json")
+    report = json.loads(run(*words, SAMEFACE_DATA=str(tmp_path / "home")).stdout)
+    reasons = {Path(entry["photo"]).stem: entry["detail"] for entry in report["rejected"]}
+    assert "No face" in reasons["room"]
+    assert "JPEG" in reasons["text"]
+
+
+def test_a_photo_of_two_people_is_enrolled_once_for_each(run, tmp_path) -> None:
+    for person in ("ada", "eve"):
+        (tmp_path / "people" / person).mkdir(parents=True)
+        (tmp_path / "people" / person / "both.png").write_bytes(photo_of(1))
+    words = ("enroll", tmp_path / "people", "--collection", "staff", "--json")
+    for expected in ((2, 0), (0, 2)):
+        report = json.loads(run(*words, SAMEFACE_DATA=str(tmp_path / "home")).stdout)
+        assert (report["enrolled"], report["already_there"]) == expected
 
 
 def test_models_are_listed(run) -> None:

@@ -41,7 +41,12 @@ def test_a_photo_that_does_not_fit_is_rejected_and_the_others_are_taken(
 
 
 def test_nothing_enrolled_is_the_first_rejection(client: httpx.Client, staff: str) -> None:
-    expect(enrol(client, staff, photo_of(), b"no picture"), 422, "no_face_found")
+    refused = enrol(client, staff, photo_of(), b"no picture")
+    expect(refused, 422, "no_face_found")
+    assert [(item["image"], item["code"]) for item in refused.json()["rejected"]] == [
+        (0, "no_face_found"),
+        (1, "unsupported_image"),
+    ]
     assert client.get(staff).json()["people"] == 0
 
 
