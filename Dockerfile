@@ -2,7 +2,8 @@
 FROM python:3.11-slim AS build
 ARG EXTRA=cpu
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE sameface.py ./
+COPY pyproject.toml README.md LICENSE ./
+COPY sameface sameface
 COPY api api
 COPY model model
 COPY training training

@@ -9,15 +9,26 @@ from fastapi import FastAPI
 from fastapi_swagger import patch_fastapi
 from starlette.middleware.cors import CORSMiddleware
 
-from api import batch, calibrations, collections, faces, health, identify, metrics, models, people, verify
-from api.errors import add_error_handlers
-from api.guard import RequestGuard, RequestId
-from api.metrics import Metrics, RequestMeter
-from api.settings import Settings
-from api.uploads import UploadBudget
-from model.errors import SamefaceError
-from model.gallery import open_gallery
-from model.pipeline import open_pipeline
+from sameface.api import (
+    batch,
+    calibrations,
+    collections,
+    faces,
+    health,
+    identify,
+    metrics,
+    models,
+    people,
+    verify,
+)
+from sameface.api.errors import add_error_handlers
+from sameface.api.guard import RequestGuard, RequestId
+from sameface.api.metrics import Metrics, RequestMeter
+from sameface.api.settings import Settings
+from sameface.api.uploads import UploadBudget
+from sameface.model.errors import SamefaceError
+from sameface.model.gallery import open_gallery
+from sameface.model.pipeline import open_pipeline
 
 log = logging.getLogger("sameface")
 

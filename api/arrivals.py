@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 from python_multipart.multipart import parse_options_header
 
-from api.errors import InvalidRequest, UnsupportedMediaType
-from api.forms import MAX_FIELD_BYTES
-from api.parts import PartReader
-from api.settings import Settings
-from api.uploads import BASE64_GROWTH
-from model.errors import ImageTooLarge, SamefaceError
+from sameface.api.errors import InvalidRequest, UnsupportedMediaType
+from sameface.api.forms import MAX_FIELD_BYTES
+from sameface.api.parts import PartReader
+from sameface.api.settings import Settings
+from sameface.api.uploads import BASE64_GROWTH
+from sameface.model.errors import ImageTooLarge, SamefaceError
 
 MAX_ID = 255
 ENTRY_BYTES = 500  # that an entry takes beside its content

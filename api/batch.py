@@ -7,16 +7,16 @@ from typing import Annotated, ClassVar
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
-from api import examples
-from api.batch_schemas import BatchEnrolled, BatchIdentified, EnrolEntry, ProbeEntry
-from api.dependencies import READ, WRITE, Collection, Gallery, IdempotencyKey, Pipeline, Registrar
-from api.documentation import BATCH_PROBLEMS, RATE_PROBLEMS, document_batch, stream
-from api.gallery_requests import EnrolOptions, SearchOptions
-from api.streams import BatchResponse
-from model.enrolment import Answer, Application
-from model.errors import SamefaceError
-from model.faces import Embedding
-from model.identify import Question, Result, identify_many
+from sameface.api import examples
+from sameface.api.batch_schemas import BatchEnrolled, BatchIdentified, EnrolEntry, ProbeEntry
+from sameface.api.dependencies import READ, WRITE, Collection, Gallery, IdempotencyKey, Pipeline, Registrar
+from sameface.api.documentation import BATCH_PROBLEMS, RATE_PROBLEMS, document_batch, stream
+from sameface.api.gallery_requests import EnrolOptions, SearchOptions
+from sameface.api.streams import BatchResponse
+from sameface.model.enrolment import Answer, Application
+from sameface.model.errors import SamefaceError
+from sameface.model.faces import Embedding
+from sameface.model.identify import Question, Result, identify_many
 
 router = APIRouter(prefix="/v1/collections/{collection}", tags=["batch"])
 

@@ -4,12 +4,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from api.gallery_requests import EnrolOptions, Metadata, Name, Probe
-from api.gallery_responses import EnrolledFace, IdentifyResult, Oddity
-from api.schemas import Id, Response
-from model.enrolment import Application
-from model.faces import Embedding
-from model.gallery import Gallery
+from sameface.api.gallery_requests import EnrolOptions, Metadata, Name, Probe
+from sameface.api.gallery_responses import EnrolledFace, IdentifyResult, Oddity
+from sameface.api.schemas import Id, Response
+from sameface.model.enrolment import Application
+from sameface.model.faces import Embedding
+from sameface.model.gallery import Gallery
 
 EntryId = Annotated[str, Field(min_length=1, max_length=255)]
 

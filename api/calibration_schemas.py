@@ -4,8 +4,8 @@ from datetime import datetime
 
 from pydantic import Field
 
-from api.schemas import Response
-from model.calibrations import Calibrations
+from sameface.api.schemas import Response
+from sameface.model.calibrations import Calibrations
 
 
 class MeasuredRate(Response):

@@ -4,10 +4,10 @@ import asyncio
 
 from fastapi import APIRouter
 
-from api import examples
-from api.calibration_schemas import CalibrationList
-from api.dependencies import READ, Pipeline
-from api.documentation import KEY_PROBLEMS, answers
+from sameface.api import examples
+from sameface.api.calibration_schemas import CalibrationList
+from sameface.api.dependencies import READ, Pipeline
+from sameface.api.documentation import KEY_PROBLEMS, answers
 
 router = APIRouter(prefix="/v1", tags=["models"], dependencies=[READ])
 

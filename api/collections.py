@@ -5,12 +5,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from api import examples
-from api.dependencies import READ, WRITE, Collection, Gallery, Id
-from api.documentation import COLLECTION_PROBLEMS, KEY_PROBLEMS, answers, document_body
-from api.gallery_requests import CollectionRequest
-from api.gallery_responses import CollectionList, CollectionResponse
-from api.uploads import body_of
+from sameface.api import examples
+from sameface.api.dependencies import READ, WRITE, Collection, Gallery, Id
+from sameface.api.documentation import COLLECTION_PROBLEMS, KEY_PROBLEMS, answers, document_body
+from sameface.api.gallery_requests import CollectionRequest
+from sameface.api.gallery_responses import CollectionList, CollectionResponse
+from sameface.api.uploads import body_of
 
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
 

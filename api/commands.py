@@ -14,14 +14,14 @@ from fastapi import FastAPI
 from pydantic import ValidationError
 from rich.console import Console
 
-from api.app import create_app
-from api.errors import name_field
-from api.keys import make_key
-from api.metrics import counting_together
-from api.settings import PREFIX, Settings
-from api.supervisor import Supervisor
-from model.errors import CannotServe
-from model.published import PORTRAITS
+from sameface.api.app import create_app
+from sameface.api.errors import name_field
+from sameface.api.keys import make_key
+from sameface.api.metrics import counting_together
+from sameface.api.settings import PREFIX, Settings
+from sameface.api.supervisor import Supervisor
+from sameface.model.errors import CannotServe
+from sameface.model.published import PORTRAITS
 
 console = Console()
 app = typer.Typer()

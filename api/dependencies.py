@@ -11,13 +11,13 @@ from typing import Annotated
 from fastapi import Depends, Header, Path, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from api.errors import Forbidden, NotReady, Unauthorized
-from api.keys import find_key
-from api.settings import Settings
-from model.enrolment import Registrar as OpenRegistrar
-from model.gallery import Gallery as OpenGallery
-from model.pipeline import Pipeline as LoadedPipeline
-from model.records import Collection as StoredCollection
+from sameface.api.errors import Forbidden, NotReady, Unauthorized
+from sameface.api.keys import find_key
+from sameface.api.settings import Settings
+from sameface.model.enrolment import Registrar as OpenRegistrar
+from sameface.model.gallery import Gallery as OpenGallery
+from sameface.model.pipeline import Pipeline as LoadedPipeline
+from sameface.model.records import Collection as StoredCollection
 
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9._~-]{1,128}$")]
 bearer = HTTPBearer(auto_error=False, description="Needed only where the server has API keys.")

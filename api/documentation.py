@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from api.errors import describe_problem
-from api.uploads import find_photos
+from sameface.api.errors import describe_problem
+from sameface.api.uploads import find_photos
 
 KEY_PROBLEMS = ("unauthorized", "forbidden", "not_ready", "timed_out")
 COLLECTION_PROBLEMS = (*KEY_PROBLEMS, "collection_not_found", "model_mismatch", "invalid_request")

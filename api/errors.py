@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 
-from model.errors import Overloaded, SamefaceError
+from sameface.model.errors import Overloaded, SamefaceError
 
 log = logging.getLogger("sameface.errors")
 

@@ -4,11 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from api import examples
-from api.dependencies import READ, ROOM, Pipeline
-from api.documentation import PHOTO_PROBLEMS, answers, document_body
-from api.schemas import DetectRequest, DetectResponse, EmbedRequest, EmbedResponse
-from api.uploads import body_of
+from sameface.api import examples
+from sameface.api.dependencies import READ, ROOM, Pipeline
+from sameface.api.documentation import PHOTO_PROBLEMS, answers, document_body
+from sameface.api.schemas import DetectRequest, DetectResponse, EmbedRequest, EmbedResponse
+from sameface.api.uploads import body_of
 
 router = APIRouter(prefix="/v1", tags=["faces"], dependencies=[READ, ROOM])
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from api.errors import InvalidRequest, TooManyImages
-from api.parts import PartReader
-from api.settings import Settings
-from model.errors import ImageTooLarge
+from sameface.api.errors import InvalidRequest, TooManyImages
+from sameface.api.parts import PartReader
+from sameface.api.settings import Settings
+from sameface.model.errors import ImageTooLarge
 
 MAX_FIELD_BYTES = 64_000  # of a form field that is no image
 MAX_PARTS = 100

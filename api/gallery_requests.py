@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from api.schemas import CalibrationName, FacePolicy, Id, OnePolicy, Photo, Rate, Request, Similarity
-from model.decide import Rule
-from model.enrolment import Application
-from model.faces import Embedding
-from model.gallery import Gallery
-from model.identify import Question
+from sameface.api.schemas import CalibrationName, FacePolicy, Id, OnePolicy, Photo, Rate, Request, Similarity
+from sameface.model.decide import Rule
+from sameface.model.enrolment import Application
+from sameface.model.faces import Embedding
+from sameface.model.gallery import Gallery
+from sameface.model.identify import Question
 
 MAX_METADATA_BYTES = 16_000
 

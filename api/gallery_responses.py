@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from api.schemas import Face, Response
-from model.gallery import Gallery
-from model.records import Collection
+from sameface.api.schemas import Face, Response
+from sameface.model.gallery import Gallery
+from sameface.model.records import Collection
 
 
 class CollectionResponse(Response):

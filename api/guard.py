@@ -12,9 +12,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.errors import TimedOut, internal_error, to_problem
-from api.uploads import has_body
-from model.errors import SamefaceError
+from sameface.api.errors import TimedOut, internal_error, to_problem
+from sameface.api.uploads import has_body
+from sameface.model.errors import SamefaceError
 
 log = logging.getLogger("sameface.requests")
 

@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter
 
-from api import examples
-from api.dependencies import Pipeline
-from api.documentation import answers
-from api.schemas import Live, Ready
+from sameface.api import examples
+from sameface.api.dependencies import Pipeline
+from sameface.api.documentation import answers
+from sameface.api.schemas import Live, Ready
 
 router = APIRouter(prefix="/health", tags=["health"])
 

@@ -4,13 +4,19 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from api import examples
-from api.dependencies import READ, ROOM, Gallery, Id, Pipeline
-from api.documentation import COLLECTION_PROBLEMS, PHOTO_PROBLEMS, RATE_PROBLEMS, answers, document_body
-from api.gallery_requests import IdentifyRequest
-from api.gallery_responses import IdentifyResponse
-from api.uploads import body_of
-from model import identify as identification
+from sameface.api import examples
+from sameface.api.dependencies import READ, ROOM, Gallery, Id, Pipeline
+from sameface.api.documentation import (
+    COLLECTION_PROBLEMS,
+    PHOTO_PROBLEMS,
+    RATE_PROBLEMS,
+    answers,
+    document_body,
+)
+from sameface.api.gallery_requests import IdentifyRequest
+from sameface.api.gallery_responses import IdentifyResponse
+from sameface.api.uploads import body_of
+from sameface.model import identify as identification
 
 router = APIRouter(prefix="/v1/collections/{collection}", tags=["identify"], dependencies=[READ, ROOM])
 

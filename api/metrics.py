@@ -13,9 +13,9 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from model.gallery import Gallery
-from model.observe import Observer
-from model.pipeline import Pipeline
+from sameface.model.gallery import Gallery
+from sameface.model.observe import Observer
+from sameface.model.pipeline import Pipeline
 
 CLIENT_GONE = 499  # in the place of a status, of one that left before its answer
 SHARED = "PROMETHEUS_MULTIPROC_DIR"  # where several processes count together

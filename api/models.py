@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter
 
-from api import examples
-from api.dependencies import READ, Pipeline
-from api.documentation import answers
-from api.schemas import LoadedModel, ModelList
+from sameface.api import examples
+from sameface.api.dependencies import READ, Pipeline
+from sameface.api.documentation import answers
+from sameface.api.schemas import LoadedModel, ModelList
 
 router = APIRouter(prefix="/v1", tags=["models"], dependencies=[READ])
 

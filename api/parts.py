@@ -6,7 +6,7 @@ from collections.abc import Callable
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from api.errors import InvalidRequest
+from sameface.api.errors import InvalidRequest
 
 MAX_HEADER_BYTES = 8_000  # of one part's headers
 

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
 
-from api import examples
-from api.dependencies import READ, ROOM, WRITE, Collection, Gallery, Id, IdempotencyKey, Registrar
-from api.documentation import COLLECTION_PROBLEMS, PHOTO_PROBLEMS, answers, document_body
-from api.gallery_requests import FacesRequest, PersonRequest, PersonUpdate
-from api.gallery_responses import EnrolResponse, PersonList, PersonResponse
-from api.uploads import body_of
+from sameface.api import examples
+from sameface.api.dependencies import READ, ROOM, WRITE, Collection, Gallery, Id, IdempotencyKey, Registrar
+from sameface.api.documentation import COLLECTION_PROBLEMS, PHOTO_PROBLEMS, answers, document_body
+from sameface.api.gallery_requests import FacesRequest, PersonRequest, PersonUpdate
+from sameface.api.gallery_responses import EnrolResponse, PersonList, PersonResponse
+from sameface.api.uploads import body_of
 
 router = APIRouter(prefix="/v1/collections/{collection}/people", tags=["people"])
 

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from model.answers import Look
-from model.bundle import Bundle
-from model.faces import EmbeddedFace
-from model.runtime import Runtime
+from sameface.model.answers import Look
+from sameface.model.bundle import Bundle
+from sameface.model.faces import EmbeddedFace
+from sameface.model.runtime import Runtime
 
 PHOTO_SCHEMA = {
     "type": "object",

@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from api.keys import ApiKey, parse_key
-from model.decide import TARGET_FMR, TARGET_FPIR
-from model.detect import DetectorOptions
-from model.folders import DEFAULT_DATA, DataFolder
-from model.image import ImageLimits
-from model.pipeline import PipelineOptions
-from model.session import available_cores
+from sameface.api.keys import ApiKey, parse_key
+from sameface.model.decide import TARGET_FMR, TARGET_FPIR
+from sameface.model.detect import DetectorOptions
+from sameface.model.folders import DEFAULT_DATA, DataFolder
+from sameface.model.image import ImageLimits
+from sameface.model.pipeline import PipelineOptions
+from sameface.model.session import available_cores
 
 PREFIX = "SAMEFACE_"
 PILLOWS_OWN_LIMIT = 178_000_000

@@ -17,13 +17,13 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from api.arrivals import Arrival, Mailbox, reader_for
-from api.errors import BodyTooLarge, TimedOut, describe_failure, internal_error
-from api.forms import MAX_FIELD_BYTES
-from api.settings import Settings
-from api.spool import Spool, SpoolFull
-from api.uploads import UploadBudget, parse_json, validate
-from model.errors import SamefaceError
+from sameface.api.arrivals import Arrival, Mailbox, reader_for
+from sameface.api.errors import BodyTooLarge, TimedOut, describe_failure, internal_error
+from sameface.api.forms import MAX_FIELD_BYTES
+from sameface.api.settings import Settings
+from sameface.api.spool import Spool, SpoolFull
+from sameface.api.uploads import UploadBudget, parse_json, validate
+from sameface.model.errors import SamefaceError
 
 log = logging.getLogger("sameface.requests")
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
-from model.errors import CannotServe
+from sameface.model.errors import CannotServe
 
 log = logging.getLogger("sameface.supervisor")
 

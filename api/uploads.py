@@ -10,17 +10,17 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from api.errors import (
+from sameface.api.errors import (
     BodyTooLarge,
     InvalidRequest,
     TooManyImages,
     UnsupportedMediaType,
     to_invalid_request,
 )
-from api.forms import MAX_FIELD_BYTES, FormReader
-from api.schemas import Photo
-from api.settings import Settings
-from model.errors import Overloaded
+from sameface.api.forms import MAX_FIELD_BYTES, FormReader
+from sameface.api.schemas import Photo
+from sameface.api.settings import Settings
+from sameface.model.errors import Overloaded
 
 BASE64_GROWTH = 4 / 3
 JSON_MARKS = b'{[,:"'  # none of them occurs in base64, so a body of photos has few, however long it is

@@ -5,14 +5,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from api import examples
-from api.dependencies import READ, ROOM, Gallery, Pipeline
-from api.documentation import PHOTO_PROBLEMS, answers, document_body
-from api.schemas import VerifyRequest, VerifyResponse
-from api.uploads import body_of
-from model.answers import EnrolledPerson
-from model.decide import Rule
-from model.gallery import Gallery as OpenGallery
+from sameface.api import examples
+from sameface.api.dependencies import READ, ROOM, Gallery, Pipeline
+from sameface.api.documentation import PHOTO_PROBLEMS, answers, document_body
+from sameface.api.schemas import VerifyRequest, VerifyResponse
+from sameface.api.uploads import body_of
+from sameface.model.answers import EnrolledPerson
+from sameface.model.decide import Rule
+from sameface.model.gallery import Gallery as OpenGallery
 
 router = APIRouter(prefix="/v1", tags=["verify"], dependencies=[READ, ROOM])
 

@@ -18,9 +18,9 @@ from rich.table import Table
 
 from benchmarks.lfw import read_lfw
 from benchmarks.opencv import OpenCvPath
-from model.folders import DataFolder
-from model.pairs import Pair, measure_accuracy
-from model.pipeline import Pipeline, PipelineOptions, open_pipeline
+from sameface.model.folders import DataFolder
+from sameface.model.pairs import Pair, measure_accuracy
+from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
 
 Embed = Callable[[bytes], Any | None]
 

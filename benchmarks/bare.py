@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.server import read_resident_bytes
-from model.candidates import Faiss, build_candidates
-from model.faces import Floats
-from model.index import FaceIndex
-from model.search_threads import faiss
+from sameface.model.candidates import Faiss, build_candidates
+from sameface.model.faces import Floats
+from sameface.model.index import FaceIndex
+from sameface.model.search_threads import faiss
 
 BLOCK = 256  # probes at once
 NEIGHBOURS = 10

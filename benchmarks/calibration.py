@@ -20,15 +20,15 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.accuracy import open_from
-from model.calibration import Curve, fit_curve
-from model.decide import share_out
-from model.faces import Keys
-from model.intervals import Rate, measure_rates
-from model.labelled import read_labelled
-from model.pictures import choose_embed
-from model.scores import LabelledEmbeddings, score_all_pairs
-from model.terminal import report_counts
-from training.identification import measure_probes
+from sameface.model.calibration import Curve, fit_curve
+from sameface.model.decide import share_out
+from sameface.model.faces import Keys
+from sameface.model.intervals import Rate, measure_rates
+from sameface.model.labelled import read_labelled
+from sameface.model.pictures import choose_embed
+from sameface.model.scores import LabelledEmbeddings, score_all_pairs
+from sameface.model.terminal import report_counts
+from sameface.training.identification import measure_probes
 
 FMRS = (1e-2, 1e-3, 1e-4)
 FPIRS = (0.1, 0.01)
@@ -161,7 +161,7 @@ def time_scoring(faces: LabelledEmbeddings) -> Table:
 
 def draw(lines: Sequence[Line], path: Path) -> None:
     """The figure of the README."""
-    from training.plots import COLOURS, GREY, encode, finish, start
+    from sameface.training.plots import COLOURS, GREY, encode, finish, start
 
     figure, axes = start("people in the gallery", "strangers who match someone (FPIR)", "")
     styles = [(COLOURS[0], "-"), (COLOURS[1], "-"), (COLOURS[0], ":"), (COLOURS[1], ":"), (GREY, ":")]

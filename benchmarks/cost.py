@@ -29,8 +29,8 @@ from benchmarks.lfw import read_lfw
 from benchmarks.load import Connection, form_request
 from benchmarks.opencv import OpenCvPath
 from benchmarks.server import serve
-from model.bundle import load_bundle
-from model.folders import DataFolder
+from sameface.model.bundle import load_bundle
+from sameface.model.folders import DataFolder
 
 PHOTOS = [  # width, height, faces
     (250, 250, 1),

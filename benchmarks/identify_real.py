@@ -21,10 +21,10 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks.accuracy import open_from
-from model.faces import Embedding
-from model.gallery import Candidate, Gallery
-from model.pipeline import Pipeline
-from model.records import NewFace, NewPerson
+from sameface.model.faces import Embedding
+from sameface.model.gallery import Candidate, Gallery
+from sameface.model.pipeline import Pipeline
+from sameface.model.records import NewFace, NewPerson
 
 LIMIT = 10
 THRESHOLDS = (0.30, 0.363, 0.40, 0.45, 0.50)

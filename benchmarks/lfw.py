@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from model.pairs import Pair, read_pairs
+from sameface.model.pairs import Pair, read_pairs
 
 
 def read_lfw(folder: Path) -> list[Pair]:

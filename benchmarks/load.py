@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.server import Server
-from model.faces import Floats
+from sameface.model.faces import Floats
 
 Call = Callable[[int], tuple[int, bytes]]  # the number of a request -> the answer's status and body
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from model.faces import Floats
+from sameface.model.faces import Floats
 
 FACES_EACH = 5
 SPREAD = 0.06  # per dimension: two faces of a person are 0.68 alike, as those of real ones are

@@ -28,14 +28,14 @@ from benchmarks.load import identify_request, run_load
 from benchmarks.people import FACES_EACH, PEOPLE_AT_ONCE, People
 from benchmarks.recall import judge, share_right
 from benchmarks.server import Server, serve
-from model.bundle import Bundle, load_bundle
-from model.faces import Floats
-from model.folders import DataFolder
-from model.gallery import Gallery
-from model.index import BLAS_THRESHOLD, FaceIndex
-from model.records import Collection, NewFace, NewPerson
-from model.search_threads import faiss
-from model.snapshot import load_snapshot
+from sameface.model.bundle import Bundle, load_bundle
+from sameface.model.faces import Floats
+from sameface.model.folders import DataFolder
+from sameface.model.gallery import Gallery
+from sameface.model.index import BLAS_THRESHOLD, FaceIndex
+from sameface.model.records import Collection, NewFace, NewPerson
+from sameface.model.search_threads import faiss
+from sameface.model.snapshot import load_snapshot
 
 SINGLE, TURN, MANY = 400, 50, 4_096
 WARM_UP = 100

@@ -6,7 +6,7 @@ from math import floor
 import numpy as np
 from PIL import Image
 
-from model.faces import Pixels, Point
+from sameface.model.faces import Pixels, Point
 
 
 def fit_similarity(source: Sequence[Point], target: Sequence[Point]) -> tuple[complex, complex]:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from model.compare import measure_similarity
-from model.faces import AlignedFace, EmbeddedFace, Embedding
-from model.timing import Stopwatch
+from sameface.model.compare import measure_similarity
+from sameface.model.faces import AlignedFace, EmbeddedFace, Embedding
+from sameface.model.timing import Stopwatch
 
 Face = TypeVar("Face", bound=AlignedFace)
 

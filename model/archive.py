@@ -17,9 +17,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from model.errors import ArchiveRefused
-from model.faces import are_unit
-from model.records import ID, NewFace, NewPerson
+from sameface.model.errors import ArchiveRefused
+from sameface.model.faces import are_unit
+from sameface.model.records import ID, NewFace, NewPerson
 
 KIND, VERSION = "collection", 1
 COMPRESSION = 6

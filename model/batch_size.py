@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from model.faces import Floats
+from sameface.model.faces import Floats
 
 SIZES = (1, 2, 4, 8, 16, 32)
 ROUNDS = 5

@@ -9,8 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Generic, TypeVar
 
-from model.errors import Overloaded
-from model.observe import SILENT, Observer
+from sameface.model.errors import Overloaded
+from sameface.model.observe import SILENT, Observer
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

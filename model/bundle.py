@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from model.errors import BundleRefused
-from model.faces import Floats, Pixels, Point
-from model.files import hash_file, write_atomically
+from sameface.model.errors import BundleRefused
+from sameface.model.faces import Floats, Pixels, Point
+from sameface.model.files import hash_file, write_atomically
 
 MANIFEST = "bundle.json"
 KINDS = ("recogniser", "detector")

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from model.bundle import Bundle
-from model.calibration import Calibration, Evidence, fit_curve, measure_decades
-from model.calibrations import complete_name
-from model.errors import LabelsRefused
-from model.fusion import measure_fusions
-from model.groups import Group, measure_groups
-from model.labelled import LabelledFaces
-from model.scores import score_all_pairs
+from sameface.model.bundle import Bundle
+from sameface.model.calibration import Calibration, Evidence, fit_curve, measure_decades
+from sameface.model.calibrations import complete_name
+from sameface.model.errors import LabelsRefused
+from sameface.model.fusion import measure_fusions
+from sameface.model.groups import Group, measure_groups
+from sameface.model.labelled import LabelledFaces
+from sameface.model.scores import score_all_pairs
 
 
 def calibrate(

@@ -7,17 +7,17 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from model.calibrate import calibrate as measure
-from model.calibration import Calibration, need_more
-from model.calibrations import save_calibration
-from model.commands import AsJson, Data, Detector, Device, pipeline_for
-from model.decide import TARGET_FMR, Rule
-from model.folders import DEFAULT_DATA, DataFolder
-from model.groups import compare_groups, read_groups
-from model.intervals import ErrorRates, Rate
-from model.labelled import LabelledFaces, Lookalikes, find_lookalikes, read_labelled
-from model.pictures import choose_embed
-from model.terminal import console, print_json, report_counts
+from sameface.model.calibrate import calibrate as measure
+from sameface.model.calibration import Calibration, need_more
+from sameface.model.calibrations import save_calibration
+from sameface.model.commands import AsJson, Data, Detector, Device, pipeline_for
+from sameface.model.decide import TARGET_FMR, Rule
+from sameface.model.folders import DEFAULT_DATA, DataFolder
+from sameface.model.groups import compare_groups, read_groups
+from sameface.model.intervals import ErrorRates, Rate
+from sameface.model.labelled import LabelledFaces, Lookalikes, find_lookalikes, read_labelled
+from sameface.model.pictures import choose_embed
+from sameface.model.terminal import console, print_json, report_counts
 
 app = typer.Typer()
 

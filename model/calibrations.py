@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from model.bundle import NAME, Bundle, freeze, read_json, rewrite_contract
-from model.calibration import Calibration, Curve, Evidence, GroupRates
-from model.errors import BundleRefused, CalibrationNotFound, CalibrationRefused
-from model.files import write_atomically
-from model.fusion import Worth
-from model.intervals import ErrorRates, Rate
+from sameface.model.bundle import NAME, Bundle, freeze, read_json, rewrite_contract
+from sameface.model.calibration import Calibration, Curve, Evidence, GroupRates
+from sameface.model.errors import BundleRefused, CalibrationNotFound, CalibrationRefused
+from sameface.model.files import write_atomically
+from sameface.model.fusion import Worth
+from sameface.model.intervals import ErrorRates, Rate
 
 FOLDER = "calibrations"
 

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from model.errors import SeveralFacesFound
-from model.faces import DetectedFace
+from sameface.model.errors import SeveralFacesFound
+from sameface.model.faces import DetectedFace
 
 Face = TypeVar("Face", bound=DetectedFace)
 Size = tuple[int, int]

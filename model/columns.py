@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from model.faces import Floats, Keys
-from model.records import FaceBlock
+from sameface.model.faces import Floats, Keys
+from sameface.model.records import FaceBlock
 
 GROWTH = 1.125  # room is made for an eighth more than there is: rarely enough, and little is wasted
 ROWS_AT_ONCE = 50_000

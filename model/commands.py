@@ -12,17 +12,17 @@ from PIL import Image
 from rich.markup import escape
 from rich.table import Table
 
-from model.bundle import MANIFEST, Bundle, load_bundle, read_contract, read_json, save_bundle
-from model.decide import Rule
-from model.draw import draw_faces
-from model.errors import BundleRefused, UnsupportedImage
-from model.folders import DEFAULT_DATA, DataFolder
-from model.image import decode_image, read_photo
-from model.pipeline import Pipeline, PipelineOptions, open_pipeline
-from model.published import MODELS
-from model.pull import pull_model, pull_portraits
-from model.runtime import open_runtime
-from model.terminal import console, describe_bundle, describe_decision, print_json, report_downloads
+from sameface.model.bundle import MANIFEST, Bundle, load_bundle, read_contract, read_json, save_bundle
+from sameface.model.decide import Rule
+from sameface.model.draw import draw_faces
+from sameface.model.errors import BundleRefused, UnsupportedImage
+from sameface.model.folders import DEFAULT_DATA, DataFolder
+from sameface.model.image import decode_image, read_photo
+from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
+from sameface.model.published import MODELS
+from sameface.model.pull import pull_model, pull_portraits
+from sameface.model.runtime import open_runtime
+from sameface.model.terminal import console, describe_bundle, describe_decision, print_json, report_downloads
 
 app = typer.Typer()
 

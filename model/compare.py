@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from model.errors import ModelMismatch
-from model.faces import Embedding
-from model.scores import DIGITS
+from sameface.model.errors import ModelMismatch
+from sameface.model.faces import Embedding
+from sameface.model.scores import DIGITS
 
 
 def measure_similarity(probe: Embedding, reference: Embedding) -> float:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool, QueuePool
 
-from model.errors import StorageFull
+from sameface.model.errors import StorageFull
 
 BUSY_SECONDS = 30
 SETTINGS = (

@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass
 
-from model.calibration import Calibration
-from model.calibrations import Calibrations
-from model.errors import FmrNotSupported, FpirNotSupported, InvalidRule, NotCalibrated, SamefaceError
+from sameface.model.calibration import Calibration
+from sameface.model.calibrations import Calibrations
+from sameface.model.errors import FmrNotSupported, FpirNotSupported, InvalidRule, NotCalibrated, SamefaceError
 
 TARGET_FMR = 1e-4
 TARGET_FPIR = 1e-2

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from model.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
-from model.faces import Box, DetectedFace, Floats
-from model.runtime import Runtime
+from sameface.model.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
+from sameface.model.faces import Box, DetectedFace, Floats
+from sameface.model.runtime import Runtime
 
 MULTIPLE = max(DETECTOR_STRIDES)  # of the input's sides, so that every stride tiles it
 OUTPUTS = [f"{part}_{stride}" for part in DETECTOR_PARTS for stride in DETECTOR_STRIDES]

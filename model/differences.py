@@ -2,9 +2,9 @@
 
 from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, literal, or_, select, update
 
-from model.records import Collection, NewPerson
-from model.rows import count_up, record_changes, restore_face
-from model.schema import faces, people
+from sameface.model.records import Collection, NewPerson
+from sameface.model.rows import count_up, record_changes, restore_face
+from sameface.model.schema import faces, people
 
 MIRRORED = ("name", "metadata", "created_at")  # of a person
 

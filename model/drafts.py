@@ -5,12 +5,12 @@ from contextlib import contextmanager
 
 from sqlalchemy import Connection, delete, select, update
 
-from model.errors import AlreadyExists, UpkeepRunning
-from model.locks import hold
-from model.records import Collection
-from model.rows import refuse_gone
-from model.schema import answers, collections, faces
-from model.store import Store
+from sameface.model.errors import AlreadyExists, UpkeepRunning
+from sameface.model.locks import hold
+from sameface.model.records import Collection
+from sameface.model.rows import refuse_gone
+from sameface.model.schema import answers, collections, faces
+from sameface.model.store import Store
 
 FACES_AT_ONCE = 1_000  # that are deleted in one transaction
 

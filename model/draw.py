@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from PIL import Image, ImageDraw
 
-from model.faces import DetectedFace
+from sameface.model.faces import DetectedFace
 
 COLOUR = (0, 220, 90)
 

@@ -5,12 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from model.bundle import Bundle
-from model.errors import BundleRefused
-from model.faces import Embedding, Floats, Pixels
-from model.microbatching import MicroBatcher
-from model.observe import SILENT, Observer
-from model.runtime import Runtime
+from sameface.model.bundle import Bundle
+from sameface.model.errors import BundleRefused
+from sameface.model.faces import Embedding, Floats, Pixels
+from sameface.model.microbatching import MicroBatcher
+from sameface.model.observe import SILENT, Observer
+from sameface.model.runtime import Runtime
 
 
 class Embedder:

@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from model.errors import IdempotencyKeyReused, SamefaceError
-from model.faces import EmbeddedFace, Embedding
-from model.gallery import Gallery
-from model.image import encode_png
-from model.oddities import find_oddities
-from model.pipeline import Pipeline
-from model.records import Answered, Collection, NewFace, NewPerson
+from sameface.model.errors import IdempotencyKeyReused, SamefaceError
+from sameface.model.faces import EmbeddedFace, Embedding
+from sameface.model.gallery import Gallery
+from sameface.model.image import encode_png
+from sameface.model.oddities import find_oddities
+from sameface.model.pipeline import Pipeline
+from sameface.model.records import Answered, Collection, NewFace, NewPerson
 
 Answer: TypeAlias = dict[str, Any]
 Outcome: TypeAlias = NewFace | SamefaceError

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from model.faces import Floats
-from model.scores import LabelledEmbeddings
+from sameface.model.faces import Floats
+from sameface.model.scores import LabelledEmbeddings
 
 FACES = (2, 4, 8)  # per person, as far as there are people who have so many
 LEAST_PEOPLE = 30

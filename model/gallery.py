@@ -7,17 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-from model.answers import EnrolledPerson
-from model.bundle import Bundle
-from model.calibrations import Calibrations
-from model.candidates import select_search_device
-from model.decide import Rule, Threshold, Thresholds
-from model.errors import InvalidEmbedding, ModelMismatch, PersonNotFound
-from model.faces import UNIT, Embedding, Floats
-from model.indexes import open_indexes
-from model.pipeline import Pipeline
-from model.records import Answered, Collection, NewPerson
-from model.store import Store
+from sameface.model.answers import EnrolledPerson
+from sameface.model.bundle import Bundle
+from sameface.model.calibrations import Calibrations
+from sameface.model.candidates import select_search_device
+from sameface.model.decide import Rule, Threshold, Thresholds
+from sameface.model.errors import InvalidEmbedding, ModelMismatch, PersonNotFound
+from sameface.model.faces import UNIT, Embedding, Floats
+from sameface.model.indexes import open_indexes
+from sameface.model.pipeline import Pipeline
+from sameface.model.records import Answered, Collection, NewPerson
+from sameface.model.store import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,19 +10,19 @@ import typer
 from rich.progress import track
 from rich.table import Column, Table
 
-from model import identify as identification
-from model.commands import AsJson, Data, Detector, Device, Recognizer, pipeline_for
-from model.decide import Rule
-from model.enrolment import Application, Registrar
-from model.errors import CannotServe, CollectionNotFound, InvalidId, SamefaceError
-from model.folders import DEFAULT_DATA, DataFolder
-from model.gallery import Gallery, open_gallery
-from model.identify import Question
-from model.image import PHOTO_NAMES, read_photo
-from model.pipeline import Pipeline
-from model.records import ID, Collection
-from model.store import Store
-from model.terminal import console, print_json
+from sameface.model import identify as identification
+from sameface.model.commands import AsJson, Data, Detector, Device, Recognizer, pipeline_for
+from sameface.model.decide import Rule
+from sameface.model.enrolment import Application, Registrar
+from sameface.model.errors import CannotServe, CollectionNotFound, InvalidId, SamefaceError
+from sameface.model.folders import DEFAULT_DATA, DataFolder
+from sameface.model.gallery import Gallery, open_gallery
+from sameface.model.identify import Question
+from sameface.model.image import PHOTO_NAMES, read_photo
+from sameface.model.pipeline import Pipeline
+from sameface.model.records import ID, Collection
+from sameface.model.store import Store
+from sameface.model.terminal import console, print_json
 
 app = typer.Typer()
 

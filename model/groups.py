@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from model.calibration import GroupRates
-from model.errors import LabelsRefused
-from model.intervals import measure_rates
-from model.labelled import SHOWN, LabelledFaces
-from model.scores import LabelledEmbeddings, Scores, score_all_pairs
+from sameface.model.calibration import GroupRates
+from sameface.model.errors import LabelsRefused
+from sameface.model.intervals import measure_rates
+from sameface.model.labelled import SHOWN, LabelledFaces
+from sameface.model.scores import LabelledEmbeddings, Scores, score_all_pairs
 
 
 @dataclass(frozen=True, slots=True, eq=False)

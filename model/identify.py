@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from model.decide import AT_ANY_SIZE, Rule
-from model.errors import NoFaceFound, SamefaceError
-from model.faces import AlignedFace, EmbeddedFace, Embedding
-from model.gallery import Candidate, Gallery
-from model.pipeline import Pipeline
-from model.records import Collection
-from model.timing import Stopwatch
+from sameface.model.decide import AT_ANY_SIZE, Rule
+from sameface.model.errors import NoFaceFound, SamefaceError
+from sameface.model.faces import AlignedFace, EmbeddedFace, Embedding
+from sameface.model.gallery import Candidate, Gallery
+from sameface.model.pipeline import Pipeline
+from sameface.model.records import Collection
+from sameface.model.timing import Stopwatch
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
-from model.errors import ImageTooLarge, UnreadableImage, UnsupportedImage
-from model.faces import Pixels
+from sameface.model.errors import ImageTooLarge, UnreadableImage, UnsupportedImage
+from sameface.model.faces import Pixels
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
 PHOTO_NAMES = re.compile(r".*\.(jpe?g|png|webp|bmp)", re.IGNORECASE)  # of files that are taken for photos

@@ -7,13 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from model.candidates import OUTGROWN, Faiss, build_candidates, choose_kind, compare_all, find_candidates
-from model.columns import Columns
-from model.faces import Floats
-from model.locks import SharedLock
-from model.means import Means
-from model.records import Changes
-from model.search_threads import faiss
+from sameface.model.candidates import (
+    OUTGROWN,
+    Faiss,
+    build_candidates,
+    choose_kind,
+    compare_all,
+    find_candidates,
+)
+from sameface.model.columns import Columns
+from sameface.model.faces import Floats
+from sameface.model.locks import SharedLock
+from sameface.model.means import Means
+from sameface.model.records import Changes
+from sameface.model.search_threads import faiss
 
 BLAS_THRESHOLD = 2048  # probes x dimension from which FAISS multiplies matrices: far below its own default
 DEAD_SHARE = 0.1  # of the rows may be dead before they are cleared away

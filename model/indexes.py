@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from model.candidates import choose_kind
-from model.faces import Keys
-from model.index import FaceIndex
-from model.locks import hold
-from model.records import Collection
-from model.snapshot import SnapshotRefused, load_snapshot, read_sequence, save_snapshot
-from model.store import Store
+from sameface.model.candidates import choose_kind
+from sameface.model.faces import Keys
+from sameface.model.index import FaceIndex
+from sameface.model.locks import hold
+from sameface.model.records import Collection
+from sameface.model.snapshot import SnapshotRefused, load_snapshot, read_sequence, save_snapshot
+from sameface.model.store import Store
 
 log = logging.getLogger("sameface.index")
 

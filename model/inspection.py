@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy.exc import DatabaseError, OperationalError
 
-from model.checks import (
+from sameface.model.checks import (
     count_foreign,
     count_orphans,
     count_rows,
@@ -18,14 +18,14 @@ from model.checks import (
     has_every_change,
     recount,
 )
-from model.drafts import drafting, drop
-from model.errors import CollectionNotFound, UpkeepRunning
-from model.faces import are_unit
-from model.index import FaceIndex
-from model.indexes import Indexes, open_indexes
-from model.records import Collection, FaceBlock
-from model.snapshot import SnapshotRefused, read_sequence
-from model.store import Store
+from sameface.model.drafts import drafting, drop
+from sameface.model.errors import CollectionNotFound, UpkeepRunning
+from sameface.model.faces import are_unit
+from sameface.model.index import FaceIndex
+from sameface.model.indexes import Indexes, open_indexes
+from sameface.model.records import Collection, FaceBlock
+from sameface.model.snapshot import SnapshotRefused, read_sequence
+from sameface.model.store import Store
 
 NAMED = 5  # people that a finding names
 BACKUP = "stop the server and restore a backup"

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from model.columns import Columns
-from model.faces import Keys
-from model.records import FaceBlock
+from sameface.model.columns import Columns
+from sameface.model.faces import Keys
+from sameface.model.records import FaceBlock
 
 
 class Means:

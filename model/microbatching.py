@@ -8,7 +8,7 @@ from concurrent.futures import Future
 
 import numpy as np
 
-from model.faces import Floats
+from sameface.model.faces import Floats
 
 PATIENCE_SECONDS = 0.002  # that the first crop of a pass waits for company
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from model.decide import AT_ANY_SIZE
-from model.errors import NotCalibrated
-from model.faces import Embedding
-from model.gallery import Gallery
-from model.records import Collection, NewFace, NewPerson
+from sameface.model.decide import AT_ANY_SIZE
+from sameface.model.errors import NotCalibrated
+from sameface.model.faces import Embedding
+from sameface.model.gallery import Gallery
+from sameface.model.records import Collection, NewFace, NewPerson
 
 Warnings = list[dict[str, Any]]
 

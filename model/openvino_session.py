@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from model.faces import Floats
+from sameface.model.faces import Floats
 
 ONE_THREAD = {
     "INFERENCE_NUM_THREADS": 1,

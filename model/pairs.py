@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from model.errors import PairsRefused
-from model.faces import Floats, Keys
-from model.scores import Flags
+from sameface.model.errors import PairsRefused
+from sameface.model.faces import Floats, Keys
+from sameface.model.scores import Flags
 
 
 @dataclass(frozen=True, slots=True)

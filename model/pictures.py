@@ -7,12 +7,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from model.errors import SamefaceError, UnsupportedImage
-from model.faces import Floats
-from model.image import decode_image
-from model.parallel import work_through
-from model.pipeline import Pipeline
-from model.progress import Progress
+from sameface.model.errors import SamefaceError, UnsupportedImage
+from sameface.model.faces import Floats
+from sameface.model.image import decode_image
+from sameface.model.parallel import work_through
+from sameface.model.pipeline import Pipeline
+from sameface.model.progress import Progress
 
 Embed: TypeAlias = Callable[[bytes], Floats]
 

@@ -7,24 +7,24 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from model.align import align_face, fit_similarity
-from model.answers import Decision, EnrolledPerson, Look, Side, compare
-from model.batching import Workers
-from model.bundle import load_bundle
-from model.calibrations import Calibrations
-from model.choose import FACE_POLICIES
-from model.decide import AT_OWN_RATE, TARGET_FMR, TARGET_FPIR, Rule, Threshold, Thresholds
-from model.detect import Detector, DetectorOptions
-from model.embed import Embedder
-from model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
-from model.faces import AlignedFace, DetectedFace, EmbeddedFace
-from model.folders import DataFolder
-from model.image import ImageLimits, decode_coarsely, decode_image
-from model.observe import SILENT, Observer
-from model.quality import assess_quality
-from model.runtime import open_runtime
-from model.session import available_cores, select_device
-from model.timing import Stopwatch
+from sameface.model.align import align_face, fit_similarity
+from sameface.model.answers import Decision, EnrolledPerson, Look, Side, compare
+from sameface.model.batching import Workers
+from sameface.model.bundle import load_bundle
+from sameface.model.calibrations import Calibrations
+from sameface.model.choose import FACE_POLICIES
+from sameface.model.decide import AT_OWN_RATE, TARGET_FMR, TARGET_FPIR, Rule, Threshold, Thresholds
+from sameface.model.detect import Detector, DetectorOptions
+from sameface.model.embed import Embedder
+from sameface.model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
+from sameface.model.faces import AlignedFace, DetectedFace, EmbeddedFace
+from sameface.model.folders import DataFolder
+from sameface.model.image import ImageLimits, decode_coarsely, decode_image
+from sameface.model.observe import SILENT, Observer
+from sameface.model.quality import assess_quality
+from sameface.model.runtime import open_runtime
+from sameface.model.session import available_cores, select_device
+from sameface.model.timing import Stopwatch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import onnx
 
-from model import graph, openvino_session
-from model.batch_size import measure_batch_size
-from model.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
-from model.errors import BundleRefused
-from model.faces import Floats
-from model.files import hash_file, write_atomically
-from model.session import describe_engines, open_session
+from sameface.model import graph, openvino_session
+from sameface.model.batch_size import measure_batch_size
+from sameface.model.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
+from sameface.model.errors import BundleRefused
+from sameface.model.faces import Floats
+from sameface.model.files import hash_file, write_atomically
+from sameface.model.session import describe_engines, open_session
 
 log = logging.getLogger("sameface.session")
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from model.faces import DetectedFace, Floats, Pixels, Point, Quality
+from sameface.model.faces import DetectedFace, Floats, Pixels, Point, Quality
 
 ROUNDING = 2 / 255  # the largest Laplacian that comes of rounding alone
 NOSE_DEPTH = 0.55  # how far the nose stands out, in distances between the eyes

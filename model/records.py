@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from model.faces import Floats, Keys
+from sameface.model.faces import Floats, Keys
 
 ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")  # of a collection, a person or a face: it fits into an address
 

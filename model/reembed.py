@@ -8,22 +8,22 @@ from pathlib import Path
 
 import numpy as np
 
-from model.align import align_face
-from model.bundle import MANIFEST, Bundle, Contract, load_bundle
-from model.differences import count_without_crop, mirror, read_missing
-from model.drafts import drafting, drop, drop_leftovers, replace
-from model.embed import Embedder
-from model.errors import BundleRefused, CollectionNotFound, ReembedRefused, SamefaceError
-from model.faces import Pixels
-from model.folders import DataFolder
-from model.image import ImageLimits, decode_image, encode_png
-from model.indexes import open_indexes
-from model.progress import Progress, ignore_progress
-from model.records import Collection, NewPerson
-from model.rows import add_newcomers
-from model.runtime import open_runtime
-from model.session import available_cores, select_device
-from model.store import Store
+from sameface.model.align import align_face
+from sameface.model.bundle import MANIFEST, Bundle, Contract, load_bundle
+from sameface.model.differences import count_without_crop, mirror, read_missing
+from sameface.model.drafts import drafting, drop, drop_leftovers, replace
+from sameface.model.embed import Embedder
+from sameface.model.errors import BundleRefused, CollectionNotFound, ReembedRefused, SamefaceError
+from sameface.model.faces import Pixels
+from sameface.model.folders import DataFolder
+from sameface.model.image import ImageLimits, decode_image, encode_png
+from sameface.model.indexes import open_indexes
+from sameface.model.progress import Progress, ignore_progress
+from sameface.model.records import Collection, NewPerson
+from sameface.model.rows import add_newcomers
+from sameface.model.runtime import open_runtime
+from sameface.model.session import available_cores, select_device
+from sameface.model.store import Store
 
 FACES_AT_ONCE = 200  # that are embedded and then written in one transaction
 LAST_FACES = 50  # that may be embedded while other writers wait

@@ -5,11 +5,11 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from model.bundle import Bundle
-from model.errors import DeviceUnavailable
-from model.faces import Floats
-from model.preparation import prepare_graph
-from model.session import PROVIDERS, open_session
+from sameface.model.bundle import Bundle
+from sameface.model.errors import DeviceUnavailable
+from sameface.model.faces import Floats
+from sameface.model.preparation import prepare_graph
+from sameface.model.session import PROVIDERS, open_session
 
 
 class Runtime:

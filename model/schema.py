@@ -21,7 +21,7 @@ from sqlalchemy import (
     select,
 )
 
-from model.errors import StoreRefused
+from sameface.model.errors import StoreRefused
 
 metadata = MetaData()
 

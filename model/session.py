@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from model import graph, openvino_session
-from model.errors import DeviceUnavailable
+from sameface.model import graph, openvino_session
+from sameface.model.errors import DeviceUnavailable
 
 log = logging.getLogger("sameface.session")
 

@@ -15,12 +15,12 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from model.candidates import Faiss, choose_share
-from model.columns import Columns
-from model.files import replacing
-from model.index import FaceIndex
-from model.records import FaceBlock
-from model.search_threads import faiss
+from sameface.model.candidates import Faiss, choose_share
+from sameface.model.columns import Columns
+from sameface.model.files import replacing
+from sameface.model.index import FaceIndex
+from sameface.model.records import FaceBlock
+from sameface.model.search_threads import faiss
 
 VERSION = 2
 HEADER_BYTES = 1024

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from model.database import Database
-from model.errors import AlreadyExists, CollectionNotFound, FaceNotFound, PersonNotFound
-from model.faces import Floats, Keys
-from model.locks import hold
-from model.records import Answered, Changes, Collection, FaceBlock, NewPerson, Person
-from model.rows import (
+from sameface.model.database import Database
+from sameface.model.errors import AlreadyExists, CollectionNotFound, FaceNotFound, PersonNotFound
+from sameface.model.faces import Floats, Keys
+from sameface.model.locks import hold
+from sameface.model.records import Answered, Changes, Collection, FaceBlock, NewPerson, Person
+from sameface.model.rows import (
     add_newcomers,
     count_up,
     faces_of,
@@ -27,7 +27,7 @@ from model.rows import (
     remember,
     to_block,
 )
-from model.schema import changes, collections, faces, migrate, people
+from sameface.model.schema import changes, collections, faces, migrate, people
 
 ROWS_AT_ONCE = 2_000
 

@@ -20,10 +20,10 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from model.answers import Decision, Look
-from model.bundle import Bundle
-from model.faces import Embedding
-from model.progress import Progress as Report
+from sameface.model.answers import Decision, Look
+from sameface.model.bundle import Bundle
+from sameface.model.faces import Embedding
+from sameface.model.progress import Progress as Report
 
 console = Console()
 screen = Console(stderr=True)  # for what is no answer: progress, warnings

@@ -8,15 +8,15 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from model.bundle import load_bundle
-from model.commands import AsJson, Data, Device
-from model.folders import DEFAULT_DATA, DataFolder
-from model.inspection import Finding, check_gallery
-from model.records import Collection
-from model.reembed import move_collection
-from model.store import Store
-from model.terminal import console, print_json, report_counts
-from model.transfer import export_collection, import_collection
+from sameface.model.bundle import load_bundle
+from sameface.model.commands import AsJson, Data, Device
+from sameface.model.folders import DEFAULT_DATA, DataFolder
+from sameface.model.inspection import Finding, check_gallery
+from sameface.model.records import Collection
+from sameface.model.reembed import move_collection
+from sameface.model.store import Store
+from sameface.model.terminal import console, print_json, report_counts
+from sameface.model.transfer import export_collection, import_collection
 
 app = typer.Typer()
 gallery = typer.Typer(help="Check a gallery, or give it another recogniser.", no_args_is_help=True)

@@ -7,10 +7,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from model.bundle import Bundle, Contract, save_bundle
-from model.faces import Floats
-from model.published import ARCFACE_TEMPLATE
-from model.session import open_session
+from sameface.model.bundle import Bundle, Contract, save_bundle
+from sameface.model.faces import Floats
+from sameface.model.published import ARCFACE_TEMPLATE
+from sameface.model.session import open_session
 
 FACE_SIDE = 48  # pixels of a face that stride 16 finds: 3 x 3 green cells
 SPECK_SIDE = 12  # pixels of a face that stride 8 finds: one blue cell, too small to compare

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from model import bundle as bundles
-from model.calibration_commands import calibrate
+from sameface.model import bundle as bundles
+from sameface.model.calibration_commands import calibrate
 from tests.networks import build_recogniser
 from tests.pictures import photo_of
 

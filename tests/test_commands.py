@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from model.bundle import load_bundle
+from sameface.model.bundle import load_bundle
 from tests.model.calibrated import calibrate_bundle
 from tests.networks import DIMENSION, build_recogniser
 from tests.pictures import photo_of
@@ -195,7 +195,7 @@ def test_pull_says_what_is_missing(run, words: tuple[str, ...]) -> None:
 
 def test_a_new_key_opens_what_its_entry_locks(run) -> None:
     made = json.loads(run("new-key", "--scope", "read", "--json").stdout)
-    from api.keys import find_key, parse_key
+    from sameface.api.keys import find_key, parse_key
 
     assert find_key([parse_key(made["entry"])], made["key"]).scopes == {"read"}
     assert run("new-key", "--scope", "admin").returncode == 2
@@ -205,7 +205,7 @@ def test_the_help_names_every_command_and_loads_no_torch(run) -> None:
     result = run("--help")
     for name in ("serve", "pull", "models", "verify", "detect", "embed", "demo", "new-key"):
         assert name in result.stdout
-    loaded = "import sameface, api.commands, model.commands, sys; print('torch' in sys.modules)"
+    loaded = "import sameface.api.commands, sameface.model.commands, sys; print('torch' in sys.modules)"
     assert (
         subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout
         == "False\n"
@@ -213,7 +213,7 @@ def test_the_help_names_every_command_and_loads_no_torch(run) -> None:
 
 
 def test_without_torch_training_says_what_to_install(tmp_path: Path) -> None:
-    without = "import sys; sys.modules['torch'] = None; from sameface import main; main()"
+    without = "import sys; sys.modules['torch'] = None; from sameface.cli import main; main()"
     for command in (["train", "recipe.toml"], ["export", str(tmp_path / "last.pt")]):
         done = subprocess.run(
             [sys.executable, "-c", without, *command], capture_output=True, text=True, check=False
@@ -222,7 +222,7 @@ def test_without_torch_training_says_what_to_install(tmp_path: Path) -> None:
 
 
 def test_any_other_module_that_is_missing_leaves_no_traceback() -> None:
-    without = "import sys; sys.modules['onnxruntime'] = None; from sameface import main; main()"
+    without = "import sys; sys.modules['onnxruntime'] = None; from sameface.cli import main; main()"
     command = [sys.executable, "-c", without, "verify", "one.jpg", "other.jpg"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2

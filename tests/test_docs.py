@@ -11,11 +11,11 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from api.errors import PROBLEMS
-from api.settings import PREFIX, Settings
-from model.errors import SamefaceError
-from model.published import MODELS, SHIPPED
 from sameface import ROOMS, app
+from sameface.api.errors import PROBLEMS
+from sameface.api.settings import PREFIX, Settings
+from sameface.model.errors import SamefaceError
+from sameface.model.published import MODELS, SHIPPED
 from tests.networks import DIMENSION
 
 ROOT = Path(__file__).parents[1]

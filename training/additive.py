@@ -5,8 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from training.errors import RecipeRefused
-from training.margin import NormalizedHead, log, measure_angle
+from sameface.training.errors import RecipeRefused
+from sameface.training.margin import NormalizedHead, log, measure_angle
 
 
 class CosFaceHead(NormalizedHead):

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from training.crop import CROP_SIDE
-from training.errors import RecipeRefused
+from sameface.training.crop import CROP_SIDE
+from sameface.training.errors import RecipeRefused
 
 LUMA = (0.299, 0.587, 0.114)  # what red, green and blue add to the brightness, ITU-R BT.601
 SHORTEST_OCCLUSION = 0.1  # of the crop's side

@@ -6,12 +6,12 @@ from typing import Any
 
 from torch import nn
 
-from training.choices import build_choice
-from training.errors import RecipeRefused
-from training.iresnet import IResNet
-from training.mobilefacenet import MobileFaceNet
-from training.residual import ResidualNet
-from training.sphereface_cnn import SphereFaceNet
+from sameface.training.choices import build_choice
+from sameface.training.errors import RecipeRefused
+from sameface.training.iresnet import IResNet
+from sameface.training.mobilefacenet import MobileFaceNet
+from sameface.training.residual import ResidualNet
+from sameface.training.sphereface_cnn import SphereFaceNet
 
 # Each takes (batch, 3, 112, 112) to (batch, dimension), not normalised: that is for the loss and the server.
 BACKBONES: dict[str, Callable[..., nn.Module]] = {

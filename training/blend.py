@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from model.faces import Pixels
-from training.crop import CROP_SIDE
+from sameface.model.faces import Pixels
+from sameface.training.crop import CROP_SIDE
 
 FULL = 1 << 8  # the weight of a crop that hides the other; times a byte it still fits 16 bits
 SMALLEST_SHARE = 0.35  # of either crop: with less of it, the blend is the other person's face

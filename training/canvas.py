@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from model.align import fit_similarity
-from model.faces import Point
-from model.published import ARCFACE_TEMPLATE
-from training.crop import CROP_SIDE
+from sameface.model.align import fit_similarity
+from sameface.model.faces import Point
+from sameface.model.published import ARCFACE_TEMPLATE
+from sameface.training.crop import CROP_SIDE
 
 Shape: TypeAlias = NDArray[np.complex128]  # points x + iy, in pixels of the crop, from between the eyes
 Depth: TypeAlias = float | NDArray[np.float64]  # of a shape before the eyes, in the same pixels

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from model.bundle import Bundle
-from training.cost import Cost
+from sameface.model.bundle import Bundle
+from sameface.training.cost import Cost
 
 CARD = "README.md"
 

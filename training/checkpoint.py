@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from model.files import replacing
-from training.errors import CheckpointRefused
+from sameface.model.files import replacing
+from sameface.training.errors import CheckpointRefused
 
 log = logging.getLogger("sameface.training")
 

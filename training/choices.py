@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
-from training.errors import RecipeRefused
+from sameface.training.errors import RecipeRefused
 
 Built = TypeVar("Built")
 

@@ -8,12 +8,12 @@ import typer
 from rich.logging import RichHandler
 from rich.markup import escape
 
-from model.commands import AsJson, Data
-from model.folders import DEFAULT_DATA, DataFolder
-from model.terminal import console, print_json, screen
+from sameface.model.commands import AsJson, Data
+from sameface.model.folders import DEFAULT_DATA, DataFolder
+from sameface.model.terminal import console, print_json, screen
 
 if TYPE_CHECKING:
-    from training.train import Outcome
+    from sameface.training.train import Outcome
 
 app = typer.Typer()
 
@@ -41,8 +41,8 @@ def train_recipe(
 ) -> None:
     """Train a network by a recipe; on Ctrl-C it keeps a checkpoint first."""
     # Here, because they load torch, which a list of commands can do without.
-    from training.recipe import read_recipe
-    from training.train import train
+    from sameface.training.recipe import read_recipe
+    from sameface.training.train import train
 
     logging.basicConfig(
         level="INFO", format="%(message)s", handlers=[RichHandler(console=screen, show_path=False)]

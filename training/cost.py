@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from training.backbones import BACKBONES, build_backbone
-from training.crop import CROP_SIDE
+from sameface.training.backbones import BACKBONES, build_backbone
+from sameface.training.crop import CROP_SIDE
 
 CUSTOMARY_DIMENSION = 512
 SMALL_DIMENSIONS = {"residual": 128, "mobilefacenet": 128}

@@ -7,13 +7,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from model.commands import AsJson, Data, Detector, Device
-from model.folders import DEFAULT_DATA, DataFolder
-from model.image import ImageLimits
-from model.pipeline import PipelineOptions
-from model.terminal import console, print_json, report_counts
-from training.prepare import Summary, open_cutter, prepare_faces
-from training.synthetic import write_identities, write_pairs
+from sameface.model.commands import AsJson, Data, Detector, Device
+from sameface.model.folders import DEFAULT_DATA, DataFolder
+from sameface.model.image import ImageLimits
+from sameface.model.pipeline import PipelineOptions
+from sameface.model.terminal import console, print_json, report_counts
+from sameface.training.prepare import Summary, open_cutter, prepare_faces
+from sameface.training.synthetic import write_identities, write_pairs
 
 app = typer.Typer()
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from model.faces import Keys, Pixels
-from training.blend import blend
-from training.crop import CROP_SIDE
-from training.errors import DatasetRefused
-from training.images import Images, list_images
+from sameface.model.faces import Keys, Pixels
+from sameface.training.blend import blend
+from sameface.training.crop import CROP_SIDE
+from sameface.training.errors import DatasetRefused
+from sameface.training.images import Images, list_images
 
 log = logging.getLogger("sameface.training")
 

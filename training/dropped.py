@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from model.files import write_atomically
-from training.errors import DatasetRefused
+from sameface.model.files import write_atomically
+from sameface.training.errors import DatasetRefused
 
 REPORT = "dropped.csv"
 

@@ -1,6 +1,6 @@
 """Failures of training that a caller can act on."""
 
-from model.errors import SamefaceError
+from sameface.model.errors import SamefaceError
 
 
 class RecipeRefused(SamefaceError):

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import numpy as np
 
-from model.calibration import RULE_OF_30, GroupRates
-from model.errors import LabelsRefused
-from model.groups import measure_groups, read_groups
-from model.intervals import ErrorRates, Rate, measure_mean_rate, measure_rates, measure_share
-from model.labelled import LabelledFaces
-from model.pairs import decide_by_folds
-from model.pictures import choose_embed
-from model.pipeline import Pipeline
-from model.progress import Progress, ignore_progress
-from model.scores import STEPS, LabelledEmbeddings, ListedPairs, Scores, score_all_pairs
-from training.evaluation_data import EvaluationData, ListedFaces
-from training.identification import Identification, measure_identification
+from sameface.model.calibration import RULE_OF_30, GroupRates
+from sameface.model.errors import LabelsRefused
+from sameface.model.groups import measure_groups, read_groups
+from sameface.model.intervals import ErrorRates, Rate, measure_mean_rate, measure_rates, measure_share
+from sameface.model.labelled import LabelledFaces
+from sameface.model.pairs import decide_by_folds
+from sameface.model.pictures import choose_embed
+from sameface.model.pipeline import Pipeline
+from sameface.model.progress import Progress, ignore_progress
+from sameface.model.scores import STEPS, LabelledEmbeddings, ListedPairs, Scores, score_all_pairs
+from sameface.training.evaluation_data import EvaluationData, ListedFaces
+from sameface.training.identification import Identification, measure_identification
 
 DECADES = tuple(10.0**-decade for decade in range(1, 7))
 CURVE = tuple(10 ** (-step / 20) for step in range(121))  # FMRs from 1 to 1e-6

@@ -7,16 +7,16 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from model.calibration_commands import Aligned, BundleFolder, Groups, find_bundle
-from model.commands import AsJson, Data, Detector, Device, pipeline_for
-from model.decide import Rule
-from model.folders import DEFAULT_DATA
-from model.intervals import Rate
-from model.terminal import console, print_json, report_counts
-from training.evaluate import Evaluation
-from training.evaluate import evaluate as measure
-from training.evaluation_data import EvaluationData, open_data
-from training.report import write_report
+from sameface.model.calibration_commands import Aligned, BundleFolder, Groups, find_bundle
+from sameface.model.commands import AsJson, Data, Detector, Device, pipeline_for
+from sameface.model.decide import Rule
+from sameface.model.folders import DEFAULT_DATA
+from sameface.model.intervals import Rate
+from sameface.model.terminal import console, print_json, report_counts
+from sameface.training.evaluate import Evaluation
+from sameface.training.evaluate import evaluate as measure
+from sameface.training.evaluation_data import EvaluationData, open_data
+from sameface.training.report import write_report
 
 app = typer.Typer()
 

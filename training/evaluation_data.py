@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from model.errors import PairsRefused
-from model.faces import Floats, Keys
-from model.image import read_photo
-from model.labelled import LabelledFaces, read_labelled
-from model.pairs import read_pairs
-from model.pictures import Embed, Failure, embed_all
-from model.progress import Progress
-from model.scores import ListedPairs
-from training.templates import find_template_lists, read_templates
+from sameface.model.errors import PairsRefused
+from sameface.model.faces import Floats, Keys
+from sameface.model.image import read_photo
+from sameface.model.labelled import LabelledFaces, read_labelled
+from sameface.model.pairs import read_pairs
+from sameface.model.pictures import Embed, Failure, embed_all
+from sameface.model.progress import Progress
+from sameface.model.scores import ListedPairs
+from sameface.training.templates import find_template_lists, read_templates
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,17 +15,17 @@ import torch
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 
-from model.bundle import MANIFEST, Bundle, Contract, load_bundle, save_bundle
-from model.errors import BundleRefused
-from model.published import ARCFACE_TEMPLATE, MODELS
-from model.runtime import open_runtime
-from training.backbones import build_backbone
-from training.card import CARD, write_card
-from training.checkpoint import load_checkpoint
-from training.cost import measure_cost
-from training.crop import CROP_SIDE, MEAN, STD, to_input
-from training.errors import CheckpointRefused
-from training.variants import VARIANTS, Trial, describe_accuracy, quietly, try_bundle
+from sameface.model.bundle import MANIFEST, Bundle, Contract, load_bundle, save_bundle
+from sameface.model.errors import BundleRefused
+from sameface.model.published import ARCFACE_TEMPLATE, MODELS
+from sameface.model.runtime import open_runtime
+from sameface.training.backbones import build_backbone
+from sameface.training.card import CARD, write_card
+from sameface.training.checkpoint import load_checkpoint
+from sameface.training.cost import measure_cost
+from sameface.training.crop import CROP_SIDE, MEAN, STD, to_input
+from sameface.training.errors import CheckpointRefused
+from sameface.training.variants import VARIANTS, Trial, describe_accuracy, quietly, try_bundle
 
 OPSET = 17
 LEAST_COSINE = 0.99999  # between what torch and ONNX Runtime make of the same crop

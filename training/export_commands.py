@@ -6,12 +6,12 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from model.bundle import Bundle
-from model.commands import AsJson, Data
-from model.errors import BundleRefused
-from model.folders import DEFAULT_DATA, DataFolder
-from model.terminal import console, describe_bundle, print_json
-from training.export import (
+from sameface.model.bundle import Bundle
+from sameface.model.commands import AsJson, Data
+from sameface.model.errors import BundleRefused
+from sameface.model.folders import DEFAULT_DATA, DataFolder
+from sameface.model.terminal import console, describe_bundle, print_json
+from sameface.training.export import (
     Trained,
     describe_contract,
     export_network,
@@ -20,7 +20,7 @@ from training.export import (
     refuse_taken,
     variant_folder,
 )
-from training.variants import VARIANTS, Trial, plan_trial
+from sameface.training.variants import VARIANTS, Trial, plan_trial
 
 app = typer.Typer()
 

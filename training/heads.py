@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.additive import AdaFaceHead, ArcFaceHead, CosFaceHead
-from training.choices import build_choice
-from training.margin import MarginHead, pick
-from training.multiplicative import LSoftmaxHead, SphereFaceHead, SphereFaceRHead
+from sameface.training.additive import AdaFaceHead, ArcFaceHead, CosFaceHead
+from sameface.training.choices import build_choice
+from sameface.training.margin import MarginHead, pick
+from sameface.training.multiplicative import LSoftmaxHead, SphereFaceHead, SphereFaceRHead
 
 
 class SoftmaxHead(MarginHead):

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from model.faces import Keys
-from model.image import PHOTO_NAMES
-from training.errors import DatasetRefused
-from training.recordio import RecordFile
+from sameface.model.faces import Keys
+from sameface.model.image import PHOTO_NAMES
+from sameface.training.errors import DatasetRefused
+from sameface.training.recordio import RecordFile
 
 
 @dataclass(frozen=True, slots=True)

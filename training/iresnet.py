@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from training.crop import CROP_SIDE
-from training.errors import RecipeRefused
-from training.layers import Residual, convolve3x3, embed, initialise, plan_stages, project
+from sameface.training.crop import CROP_SIDE
+from sameface.training.errors import RecipeRefused
+from sameface.training.layers import Residual, convolve3x3, embed, initialise, plan_stages, project
 
 
 class IResNet(nn.Module):

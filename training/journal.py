@@ -9,10 +9,10 @@ from typing import Any
 
 from torch.utils.tensorboard import SummaryWriter
 
-from model.files import write_atomically
-from training.learner import Step
-from training.progress_line import ProgressLine
-from training.recipe import Recipe
+from sameface.model.files import write_atomically
+from sameface.training.learner import Step
+from sameface.training.progress_line import ProgressLine
+from sameface.training.recipe import Recipe
 
 PARTS = ("loss", "head", "pair", "center", "teacher")
 COLUMNS = ("step", "images", *PARTS, "rate", "gradient_norm", "images_per_second", "accuracy")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from torch import Tensor, nn
 
-from training.errors import RecipeRefused
+from sameface.training.errors import RecipeRefused
 
 
 def plan_stages(

@@ -12,15 +12,15 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from model.faces import Floats
-from training.backbones import build_backbone
-from training.crop import to_input
-from training.errors import RecipeRefused, TrainingDiverged
-from training.loader import Batch
-from training.objective import Losses, Objective
-from training.processes import Processes
-from training.recipe import Recipe
-from training.schedule import rate_at
+from sameface.model.faces import Floats
+from sameface.training.backbones import build_backbone
+from sameface.training.crop import to_input
+from sameface.training.errors import RecipeRefused, TrainingDiverged
+from sameface.training.loader import Batch
+from sameface.training.objective import Losses, Objective
+from sameface.training.processes import Processes
+from sameface.training.recipe import Recipe
+from sameface.training.schedule import rate_at
 
 log = logging.getLogger("sameface.training")
 

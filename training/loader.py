@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from training.dataset import FaceSet
-from training.sampling import IdentitySampler
+from sameface.training.dataset import FaceSet
+from sameface.training.sampling import IdentitySampler
 
 READERS = 2
 AHEAD = 4  # batches that are read before they are asked for

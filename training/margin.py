@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.errors import RecipeRefused
+from sameface.training.errors import RecipeRefused
 
 log = logging.getLogger("sameface.training")
 

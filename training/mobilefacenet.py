@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from training.layers import Residual, embed, initialise
+from sameface.training.layers import Residual, embed, initialise
 
 # Expansion, output channels, how many blocks, stride of the first.
 BOTTLENECKS = ((2, 64, 5, 2), (4, 128, 1, 2), (2, 128, 6, 1), (4, 128, 1, 2), (2, 128, 2, 1))

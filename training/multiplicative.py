@@ -6,8 +6,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from training.errors import RecipeRefused
-from training.margin import MarginHead, NormalizedHead, measure_angle, pick
+from sameface.training.errors import RecipeRefused
+from sameface.training.margin import MarginHead, NormalizedHead, measure_angle, pick
 
 # cos(m t) as a polynomial in cos(t): no angle, hence no infinite slope at 0 and pi.
 MULTIPLE_ANGLES: dict[int, Callable[[Tensor], Tensor]] = {

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.dataset import NOBODY
-from training.heads import build_head
-from training.pairs import CenterLoss, build_pair_loss
-from training.partial import PartialHead
-from training.processes import Processes
-from training.recipe import Recipe
+from sameface.training.dataset import NOBODY
+from sameface.training.heads import build_head
+from sameface.training.pairs import CenterLoss, build_pair_loss
+from sameface.training.partial import PartialHead
+from sameface.training.processes import Processes
+from sameface.training.recipe import Recipe
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from model.faces import Floats
-from model.pairs import PairAccuracy, measure_accuracy, read_pairs
-from training.crop import to_input
-from training.dataset import decode_crop
-from training.errors import DatasetRefused
+from sameface.model.faces import Floats
+from sameface.model.pairs import PairAccuracy, measure_accuracy, read_pairs
+from sameface.training.crop import to_input
+from sameface.training.dataset import decode_crop
+from sameface.training.errors import DatasetRefused
 
 BATCH = 64
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.choices import build_choice
-from training.errors import RecipeRefused
+from sameface.training.choices import build_choice
+from sameface.training.errors import RecipeRefused
 
 
 class PairLoss(nn.Module):

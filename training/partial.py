@@ -4,10 +4,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.errors import RecipeRefused
-from training.heads import average_surprise
-from training.margin import MarginHead
-from training.processes import Processes
+from sameface.training.errors import RecipeRefused
+from sameface.training.heads import average_surprise
+from sameface.training.margin import MarginHead
+from sameface.training.processes import Processes
 
 
 class PartialHead(nn.Module):

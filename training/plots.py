@@ -8,8 +8,8 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from model.calibration import RULE_OF_30
-from training.evaluate import BINS, Evaluation
+from sameface.model.calibration import RULE_OF_30
+from sameface.training.evaluate import BINS, Evaluation
 
 COLOURS = ("#1f5fa8", "#c8501e")
 GREY = "#8a8a8a"

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from model.faces import Pixels, Point
-from training.canvas import Canvas, Colour, Shape, between, curve, mirror, oval, shade
-from training.crop import CROP_SIDE
+from sameface.model.faces import Pixels, Point
+from sameface.training.canvas import Canvas, Colour, Shape, between, curve, mirror, oval, shade
+from sameface.training.crop import CROP_SIDE
 
 # How far parts stand before the eyes, in pixels of the crop.
 EARS, HEAD, HAIR, EYES, BEARD, GLASSES, MOUTH, NOSE = -22, -12, -10, 0, 2, 5, 6, 13

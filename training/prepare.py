@@ -10,24 +10,31 @@ from typing import Literal
 
 from PIL import Image
 
-from model.align import align_face
-from model.bundle import load_bundle
-from model.choose import FACE_POLICIES
-from model.detect import Detector
-from model.errors import FaceTooSmall, NoFaceFound, SamefaceError
-from model.faces import Pixels
-from model.files import write_atomically
-from model.image import PHOTO_NAMES, decode_image, read_photo
-from model.locks import hold
-from model.parallel import work_through
-from model.pipeline import PipelineOptions
-from model.progress import Progress, ignore_progress
-from model.published import ARCFACE_TEMPLATE
-from model.runtime import open_runtime
-from model.session import select_device
-from training.crop import CROP_SIDE
-from training.dropped import REPORT, Dropped, read_report, read_version, refusing_unwritable, write_report
-from training.errors import DatasetRefused
+from sameface.model.align import align_face
+from sameface.model.bundle import load_bundle
+from sameface.model.choose import FACE_POLICIES
+from sameface.model.detect import Detector
+from sameface.model.errors import FaceTooSmall, NoFaceFound, SamefaceError
+from sameface.model.faces import Pixels
+from sameface.model.files import write_atomically
+from sameface.model.image import PHOTO_NAMES, decode_image, read_photo
+from sameface.model.locks import hold
+from sameface.model.parallel import work_through
+from sameface.model.pipeline import PipelineOptions
+from sameface.model.progress import Progress, ignore_progress
+from sameface.model.published import ARCFACE_TEMPLATE
+from sameface.model.runtime import open_runtime
+from sameface.model.session import select_device
+from sameface.training.crop import CROP_SIDE
+from sameface.training.dropped import (
+    REPORT,
+    Dropped,
+    read_report,
+    read_version,
+    refusing_unwritable,
+    write_report,
+)
+from sameface.training.errors import DatasetRefused
 
 LOCK = ".preparing"
 

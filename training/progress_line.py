@@ -2,8 +2,8 @@
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from model.terminal import screen
-from training.recipe import Recipe
+from sameface.model.terminal import screen
+from sameface.training.recipe import Recipe
 
 PLAIN_STEPS = 200  # between two lines in a log
 

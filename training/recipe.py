@@ -8,8 +8,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from training.augment import Augmentation
-from training.errors import RecipeRefused
+from sameface.training.augment import Augmentation
+from sameface.training.errors import RecipeRefused
 
 Section = TypeVar("Section")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.errors import DatasetRefused
+from sameface.training.errors import DatasetRefused
 
 MAGIC = 0xCED7230A
 PREFIX = struct.Struct("<II")  # magic; 3 bits that say which part of a record this is, 29 bits of length

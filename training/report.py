@@ -8,12 +8,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from model.files import write_atomically
-from model.groups import compare_groups
-from model.intervals import Rate
-from model.terminal import to_plain
-from training.evaluate import Evaluation
-from training.plots import encode, plot_det, plot_roc, plot_scores
+from sameface.model.files import write_atomically
+from sameface.model.groups import compare_groups
+from sameface.model.intervals import Rate
+from sameface.model.terminal import to_plain
+from sameface.training.evaluate import Evaluation
+from sameface.training.plots import encode, plot_det, plot_roc, plot_scores
 
 
 def write_report(evaluations: Sequence[Evaluation], folder: Path) -> Path:
@@ -33,7 +33,7 @@ def write_report(evaluations: Sequence[Evaluation], folder: Path) -> Path:
 def render_report(evaluations: Sequence[Evaluation], figures: dict[str, Figure]) -> str:
     """The page, its figures inside it."""
     environment = Environment(
-        loader=PackageLoader("training", "."),
+        loader=PackageLoader("sameface.training", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

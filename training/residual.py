@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from training.crop import CROP_SIDE
-from training.layers import Residual, convolve3x3, embed, initialise, plan_stages, project
+from sameface.training.crop import CROP_SIDE
+from sameface.training.layers import Residual, convolve3x3, embed, initialise, plan_stages, project
 
 
 class ResidualNet(nn.Module):

@@ -6,7 +6,7 @@ from itertools import cycle, islice
 import numpy as np
 from torch.utils.data import Sampler
 
-from training.errors import RecipeRefused
+from sameface.training.errors import RecipeRefused
 
 
 class IdentitySampler(Sampler[list[int]]):

@@ -2,7 +2,7 @@
 
 import math
 
-from training.recipe import Recipe
+from sameface.training.recipe import Recipe
 
 
 def rate_at(step: int, recipe: Recipe) -> float:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from training.crop import CROP_SIDE
-from training.layers import Residual, convolve3x3, plan_stages
+from sameface.training.crop import CROP_SIDE
+from sameface.training.layers import Residual, convolve3x3, plan_stages
 
 
 class SphereFaceNet(nn.Module):

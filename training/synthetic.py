@@ -7,9 +7,9 @@ import numpy as np
 from numpy.random import Generator
 from PIL import Image
 
-from model.progress import Progress, ignore_progress
-from training.canvas import Colour
-from training.portrait import BEARDS, GLASSES_STYLES, HAIR_STYLES, Look, Person, draw_portrait
+from sameface.model.progress import Progress, ignore_progress
+from sameface.training.canvas import Colour
+from sameface.training.portrait import BEARDS, GLASSES_STYLES, HAIR_STYLES, Look, Person, draw_portrait
 
 SKINS = ((250, 222, 200), (232, 190, 160), (205, 155, 120), (160, 110, 78), (112, 74, 54), (70, 46, 36))
 IRISES = ((92, 58, 30), (60, 36, 22), (70, 110, 160), (84, 120, 72), (112, 122, 130))

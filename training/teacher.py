@@ -5,18 +5,18 @@ from pathlib import Path
 
 import numpy as np
 
-from model.bundle import Bundle, load_bundle
-from model.embed import Embedder
-from model.faces import Floats
-from model.files import replacing
-from model.folders import DataFolder
-from model.progress import Progress
-from model.published import MODELS
-from model.runtime import open_runtime
-from model.session import available_cores, select_device
-from training.crop import CROP_SIDE
-from training.dataset import FaceSet
-from training.errors import RecipeRefused
+from sameface.model.bundle import Bundle, load_bundle
+from sameface.model.embed import Embedder
+from sameface.model.faces import Floats
+from sameface.model.files import replacing
+from sameface.model.folders import DataFolder
+from sameface.model.progress import Progress
+from sameface.model.published import MODELS
+from sameface.model.runtime import open_runtime
+from sameface.model.session import available_cores, select_device
+from sameface.training.crop import CROP_SIDE
+from sameface.training.dataset import FaceSet
+from sameface.training.errors import RecipeRefused
 
 BLOCK = 256  # crops that are embedded before the next are read
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from model.errors import PairsRefused
-from model.faces import Floats, Keys
-from model.scores import Flags, ListedPairs
+from sameface.model.errors import PairsRefused
+from sameface.model.faces import Floats, Keys
+from sameface.model.scores import Flags, ListedPairs
 
 Lists = tuple[Path, Path, Path]
 

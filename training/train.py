@@ -9,20 +9,20 @@ from typing import Any
 import torch
 from torch import distributed
 
-from model.faces import Floats
-from model.folders import DataFolder
-from model.terminal import report_counts
-from training.checkpoint import BEST, LAST, load_checkpoint, save_checkpoint
-from training.dataset import FaceSet, open_faces
-from training.errors import CheckpointRefused, RecipeRefused, TrainingDiverged
-from training.interruption import Interruption, await_interruption
-from training.journal import Journal
-from training.learner import Learner
-from training.loader import BatchOrder, Loader
-from training.pair_test import PairTest
-from training.processes import Processes, join_processes
-from training.recipe import Recipe
-from training.teacher import find_teacher, load_targets
+from sameface.model.faces import Floats
+from sameface.model.folders import DataFolder
+from sameface.model.terminal import report_counts
+from sameface.training.checkpoint import BEST, LAST, load_checkpoint, save_checkpoint
+from sameface.training.dataset import FaceSet, open_faces
+from sameface.training.errors import CheckpointRefused, RecipeRefused, TrainingDiverged
+from sameface.training.interruption import Interruption, await_interruption
+from sameface.training.journal import Journal
+from sameface.training.learner import Learner
+from sameface.training.loader import BatchOrder, Loader
+from sameface.training.pair_test import PairTest
+from sameface.training.processes import Processes, join_processes
+from sameface.training.recipe import Recipe
+from sameface.training.teacher import find_teacher, load_targets
 
 WATCHED_STEPS = 100  # over which the loss is averaged to see whether it diverges
 DIVERGED = 2.0  # times the average at the beginning

@@ -12,14 +12,14 @@ import numpy as np
 import onnx
 from PIL import Image
 
-from model.bundle import Bundle
-from model.embed import Embedder
-from model.errors import BundleRefused, PairsRefused
-from model.faces import Pixels
-from model.image import PHOTO_NAMES
-from model.pairs import Pair, PairAccuracy, measure_accuracy, read_pairs
-from model.runtime import open_runtime
-from training.dataset import decode_crop
+from sameface.model.bundle import Bundle
+from sameface.model.embed import Embedder
+from sameface.model.errors import BundleRefused, PairsRefused
+from sameface.model.faces import Pixels
+from sameface.model.image import PHOTO_NAMES
+from sameface.model.pairs import Pair, PairAccuracy, measure_accuracy, read_pairs
+from sameface.model.runtime import open_runtime
+from sameface.training.dataset import decode_crop
 
 CALIBRATION_CROPS = 200  # the ranges of activations settle long before
 

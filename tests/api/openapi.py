@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from api.app import create_app
-from api.settings import Settings
+from sameface.api.app import create_app
+from sameface.api.settings import Settings
 
 OPENAPI = Path(__file__).parents[2] / "openapi.json"
 

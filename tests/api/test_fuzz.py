@@ -4,7 +4,7 @@ import httpx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from api.errors import PROBLEMS
+from sameface.api.errors import PROBLEMS
 from tests.pictures import draw_photo, encode
 
 PICTURES = [

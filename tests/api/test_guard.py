@@ -11,8 +11,8 @@ import httpx
 import pytest
 from fastapi import BackgroundTasks, Request
 
-from api.errors import REFUSAL_SECONDS
-from model.batching import Workers
+from sameface.api.errors import REFUSAL_SECONDS
+from sameface.model.batching import Workers
 from tests.api.test_bad_input import expect
 from tests.conftest import wait_for
 from tests.pictures import photo_of

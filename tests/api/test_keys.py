@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from api.keys import make_key, parse_key
+from sameface.api.keys import make_key, parse_key
 from tests.api.test_bad_input import expect
 from tests.pictures import photo_of
 

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.metrics import SHARED
+from sameface.api.metrics import SHARED
 from tests.api.collections import enrol, identify, make_collection
 from tests.api.test_bad_input import expect
 from tests.api.test_verify import verify

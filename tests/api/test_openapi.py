@@ -7,7 +7,7 @@ import httpx
 import pytest
 from pydantic import BaseModel
 
-from api import batch_schemas, examples, gallery_responses, schemas
+from sameface.api import batch_schemas, examples, gallery_responses, schemas
 from tests.api.openapi import OPENAPI, describe_api
 
 CONTRACT = json.loads(OPENAPI.read_text("utf-8"))

@@ -4,7 +4,7 @@ import json
 
 import httpx
 
-from api.keys import make_key
+from sameface.api.keys import make_key
 from tests.api.collections import enrol, identify
 from tests.api.test_bad_input import expect
 from tests.pictures import draw_photo, encode, photo_of

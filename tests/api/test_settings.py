@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from api.settings import Settings
+from sameface.api.settings import Settings
 
 
 def test_the_environment_sets_what_flags_do_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from api import arrivals, streams
-from api.arrivals import LineReader
+from sameface.api import arrivals, streams
+from sameface.api.arrivals import LineReader
 from tests.api.collections import make_collection
 from tests.api.lines import people, send, to_line
 from tests.api.test_bad_input import expect

@@ -1,10 +1,10 @@
 """Calibrations of any bundle, made of random people in a moment."""
 
-from model.bundle import Bundle
-from model.calibrate import calibrate
-from model.calibration import Calibration
-from model.calibrations import save_calibration
-from model.labelled import LabelledFaces
+from sameface.model.bundle import Bundle
+from sameface.model.calibrate import calibrate
+from sameface.model.calibration import Calibration
+from sameface.model.calibrations import save_calibration
+from sameface.model.labelled import LabelledFaces
 from tests.model.strangers import draw_people
 
 PAIRS = 79_600  # impostors of 200 people with two faces: rates from 3.8e-4 up are supported

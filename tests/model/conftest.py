@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from model.bundle import Bundle
+from sameface.model.bundle import Bundle
 from tests.networks import build_recogniser
 
 

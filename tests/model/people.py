@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from model.archive import describe_person
-from model.faces import Embedding, Floats
-from model.records import NewFace, NewPerson
-from model.rows import read_newcomers
-from model.store import Store
+from sameface.model.archive import describe_person
+from sameface.model.faces import Embedding, Floats
+from sameface.model.records import NewFace, NewPerson
+from sameface.model.rows import read_newcomers
+from sameface.model.store import Store
 
 
 def random_units(count: int, dimension: int, seed: int = 0) -> Floats:

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model import transfer
-from model.drafts import drafting
-from model.errors import AlreadyExists, ArchiveRefused, CollectionNotFound, InvalidId, UpkeepRunning
-from model.image import encode_png
-from model.records import Collection, NewFace, NewPerson
-from model.store import Store
-from model.transfer import export_collection, import_collection
+from sameface.model import transfer
+from sameface.model.drafts import drafting
+from sameface.model.errors import AlreadyExists, ArchiveRefused, CollectionNotFound, InvalidId, UpkeepRunning
+from sameface.model.image import encode_png
+from sameface.model.records import Collection, NewFace, NewPerson
+from sameface.model.store import Store
+from sameface.model.transfer import export_collection, import_collection
 from tests.model.people import everybody, newcomer, random_units
 
 DIMENSION = 8
@@ -302,8 +302,8 @@ def test_one_import_at_a_time(store: Store, archive: Path) -> None:
 IMPORTER = """
 import sys
 from pathlib import Path
-from model import transfer
-from model.store import Store
+from sameface.model import transfer
+from sameface.model.store import Store
 transfer.FACES_AT_ONCE = 3
 store, archive = Store(Path(sys.argv[1])), Path(sys.argv[2])
 transfer.import_collection(store, archive, "copy", lambda *step: print(*step, flush=True))

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from model.batching import Workers
-from model.errors import Overloaded
+from sameface.model.batching import Workers
+from sameface.model.errors import Overloaded
 
 PATIENCE_SECONDS = 20
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model.bundle import (
+from sameface.model.bundle import (
     Bundle,
     Contract,
     hash_file,
@@ -16,9 +16,9 @@ from model.bundle import (
     read_contract,
     save_bundle,
 )
-from model.errors import BundleRefused
-from model.published import ARCFACE_TEMPLATE
-from model.runtime import open_runtime
+from sameface.model.errors import BundleRefused
+from sameface.model.published import ARCFACE_TEMPLATE
+from sameface.model.runtime import open_runtime
 from tests.networks import DIMENSION, build_detector, build_recogniser
 
 CONTRACT = Contract(

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from model.calibration import Curve, fit_curve, measure_decades, need_more
-from model.errors import CalibrationRefused, LabelsRefused
-from model.scores import count_scores, score_all_pairs
+from sameface.model.calibration import Curve, fit_curve, measure_decades, need_more
+from sameface.model.errors import CalibrationRefused, LabelsRefused
+from sameface.model.scores import count_scores, score_all_pairs
 from tests.model.strangers import draw_people, true_fmr
 
 

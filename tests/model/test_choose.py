@@ -2,9 +2,9 @@
 
 import pytest
 
-from model.choose import FACE_POLICIES, prominence
-from model.errors import SeveralFacesFound
-from model.faces import Box, DetectedFace
+from sameface.model.choose import FACE_POLICIES, prominence
+from sameface.model.errors import SeveralFacesFound
+from sameface.model.faces import Box, DetectedFace
 
 PHOTO = (640, 480)
 

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from model.compare import measure_similarity
-from model.embed import to_unit
-from model.errors import BundleRefused, ModelMismatch
-from model.faces import Embedding
+from sameface.model.compare import measure_similarity
+from sameface.model.embed import to_unit
+from sameface.model.errors import BundleRefused, ModelMismatch
+from sameface.model.faces import Embedding
 
 
 def embedding(*values: float, identity: str = "one") -> Embedding:

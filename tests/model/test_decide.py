@@ -5,10 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from model.bundle import Bundle, load_bundle
-from model.calibrations import Calibrations
-from model.decide import Rule, Thresholds, add_up, share_out
-from model.errors import CalibrationNotFound, FmrNotSupported, FpirNotSupported, InvalidRule, NotCalibrated
+from sameface.model.bundle import Bundle, load_bundle
+from sameface.model.calibrations import Calibrations
+from sameface.model.decide import Rule, Thresholds, add_up, share_out
+from sameface.model.errors import (
+    CalibrationNotFound,
+    FmrNotSupported,
+    FpirNotSupported,
+    InvalidRule,
+    NotCalibrated,
+)
 from tests.model.calibrated import LOWEST, calibrate_bundle
 from tests.networks import build_recogniser
 

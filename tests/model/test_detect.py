@@ -7,10 +7,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from model.detect import Detector, DetectorOptions, decode_stride, suppress_overlaps, to_face, to_faces
-from model.faces import Box, DetectedFace, Point
-from model.pipeline import Pipeline
-from model.published import ARCFACE_TEMPLATE
+from sameface.model.detect import (
+    Detector,
+    DetectorOptions,
+    decode_stride,
+    suppress_overlaps,
+    to_face,
+    to_faces,
+)
+from sameface.model.faces import Box, DetectedFace, Point
+from sameface.model.pipeline import Pipeline
+from sameface.model.published import ARCFACE_TEMPLATE
 from tests.networks import FACE_SIDE
 from tests.pictures import draw_photo, draw_speck
 

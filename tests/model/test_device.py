@@ -2,8 +2,8 @@
 
 import pytest
 
-from model.errors import DeviceUnavailable
-from model.session import cuda_fault, select_device
+from sameface.model.errors import DeviceUnavailable
+from sameface.model.session import cuda_fault, select_device
 
 
 def test_a_cpu_is_taken_without_a_look_at_cuda() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.embed import Embedder
-from model.faces import Floats
-from model.runtime import open_runtime
+from sameface.model.embed import Embedder
+from sameface.model.faces import Floats
+from sameface.model.runtime import open_runtime
 from tests.networks import build_recogniser
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from model.files import write_atomically
+from sameface.model.files import write_atomically
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.bundle import Bundle, load_bundle
-from model.decide import Rule
-from model.errors import CalibrationNotFound, InvalidEmbedding, ModelMismatch
-from model.gallery import Gallery
-from model.records import Collection
+from sameface.model.bundle import Bundle, load_bundle
+from sameface.model.decide import Rule
+from sameface.model.errors import CalibrationNotFound, InvalidEmbedding, ModelMismatch
+from sameface.model.gallery import Gallery
+from sameface.model.records import Collection
 from tests.model.people import newcomer, probe, random_units
 from tests.networks import DIMENSION, build_recogniser
 

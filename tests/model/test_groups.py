@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from model.calibrate import calibrate
-from model.errors import LabelsRefused
-from model.groups import compare_groups, measure_groups, read_groups
-from model.labelled import LabelledFaces
-from model.scores import LabelledEmbeddings
+from sameface.model.calibrate import calibrate
+from sameface.model.errors import LabelsRefused
+from sameface.model.groups import compare_groups, measure_groups, read_groups
+from sameface.model.labelled import LabelledFaces
+from sameface.model.scores import LabelledEmbeddings
 from tests.model.calibrated import draw_faces
 from tests.networks import build_recogniser
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from model.errors import ImageTooLarge, UnreadableImage, UnsupportedImage
-from model.image import ImageLimits, decode_image
+from sameface.model.errors import ImageTooLarge, UnreadableImage, UnsupportedImage
+from sameface.model.image import ImageLimits, decode_image
 from tests.pictures import encode
 
 LIMITS = ImageLimits()

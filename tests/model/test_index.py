@@ -6,13 +6,13 @@ import faiss
 import numpy as np
 import pytest
 
-from model import candidates as candidates_module
-from model import index as index_module
-from model.candidates import select_search_device
-from model.errors import DeviceUnavailable
-from model.faces import Floats
-from model.index import FaceIndex
-from model.records import Changes, FaceBlock
+from sameface.model import candidates as candidates_module
+from sameface.model import index as index_module
+from sameface.model.candidates import select_search_device
+from sameface.model.errors import DeviceUnavailable
+from sameface.model.faces import Floats
+from sameface.model.index import FaceIndex
+from sameface.model.records import Changes, FaceBlock
 from tests.model.people import people_like, random_units
 
 DIMENSION = 16

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from model import candidates as candidates_module
-from model import index as index_module
-from model import indexes as indexes_module
-from model.bundle import load_bundle
-from model.faces import Embedding
-from model.gallery import Gallery
-from model.index import FaceIndex
-from model.indexes import Indexes
-from model.locks import hold
-from model.records import Collection
-from model.snapshot import save_snapshot
-from model.store import Store
+from sameface.model import candidates as candidates_module
+from sameface.model import index as index_module
+from sameface.model import indexes as indexes_module
+from sameface.model.bundle import load_bundle
+from sameface.model.faces import Embedding
+from sameface.model.gallery import Gallery
+from sameface.model.index import FaceIndex
+from sameface.model.indexes import Indexes
+from sameface.model.locks import hold
+from sameface.model.records import Collection
+from sameface.model.snapshot import save_snapshot
+from sameface.model.store import Store
 from tests.model.people import newcomer, people_like, random_units
 
 DIMENSION = 16

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model import candidates as candidates_module
-from model import indexes as indexes_module
-from model import store as store_module
-from model.drafts import drafting
-from model.errors import CollectionNotFound
-from model.indexes import open_indexes
-from model.inspection import Comparison, check_gallery
-from model.records import Collection
-from model.store import Store
-from model.transfer import export_collection, import_collection
+from sameface.model import candidates as candidates_module
+from sameface.model import indexes as indexes_module
+from sameface.model import store as store_module
+from sameface.model.drafts import drafting
+from sameface.model.errors import CollectionNotFound
+from sameface.model.indexes import open_indexes
+from sameface.model.inspection import Comparison, check_gallery
+from sameface.model.records import Collection
+from sameface.model.store import Store
+from sameface.model.transfer import export_collection, import_collection
 from tests.model.people import newcomer, random_units
 
 DIMENSION = 16

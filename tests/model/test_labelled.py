@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from model.errors import LabelsRefused
-from model.labelled import find_lookalikes, read_labelled
-from model.pictures import choose_embed
-from model.pipeline import Pipeline
+from sameface.model.errors import LabelsRefused
+from sameface.model.labelled import find_lookalikes, read_labelled
+from sameface.model.pictures import choose_embed
+from sameface.model.pipeline import Pipeline
 from tests.model.calibrated import draw_faces
 from tests.pictures import draw_photo, encode, photo_of
 

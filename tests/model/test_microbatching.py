@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from model.microbatching import MicroBatcher
+from sameface.model.microbatching import MicroBatcher
 
 
 class Device:

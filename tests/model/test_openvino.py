@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model import preparation
-from model.bundle import Bundle
-from model.openvino_session import OpenVinoSession, find_version
-from model.preparation import prepare_graph
-from model.runtime import open_runtime
-from model.session import describe_engines, open_session
+from sameface.model import preparation
+from sameface.model.bundle import Bundle
+from sameface.model.openvino_session import OpenVinoSession, find_version
+from sameface.model.preparation import prepare_graph
+from sameface.model.runtime import open_runtime
+from sameface.model.session import describe_engines, open_session
 from tests.networks import DIMENSION, build_detector, build_recogniser
 
 pytestmark = pytest.mark.skipif(find_version() is None, reason="the extra `openvino` is not installed")

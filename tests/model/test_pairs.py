@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.errors import PairsRefused
-from model.pairs import Pair, find_best_threshold, measure_accuracy, read_pairs
+from sameface.model.errors import PairsRefused
+from sameface.model.pairs import Pair, find_best_threshold, measure_accuracy, read_pairs
 
 NOWHERE = Path("nowhere")
 

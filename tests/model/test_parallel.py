@@ -1,6 +1,6 @@
 """Much work at once keeps its order and never piles up."""
 
-from model.parallel import work_through
+from sameface.model.parallel import work_through
 
 
 def test_few_items_are_under_way_at_a_time_and_results_keep_their_order() -> None:

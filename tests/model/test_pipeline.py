@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from model import pipeline as path
-from model.image import ImageLimits, decode_coarsely
-from model.pipeline import Pipeline
+from sameface.model import pipeline as path
+from sameface.model.image import ImageLimits, decode_coarsely
+from sameface.model.pipeline import Pipeline
 from tests.pictures import draw_photo, encode
 
 

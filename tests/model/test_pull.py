@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from model.bundle import MANIFEST, load_bundle, save_bundle
-from model.errors import PullFailed
-from model.package_index import read_pip_settings
-from model.progress import Progress, ignore_progress
-from model.published import MODELS, PORTRAITS, Address, PackageMember, PublishedFile, PublishedModel
-from model.pull import fetch_files, pull_model
+from sameface.model.bundle import MANIFEST, load_bundle, save_bundle
+from sameface.model.errors import PullFailed
+from sameface.model.package_index import read_pip_settings
+from sameface.model.progress import Progress, ignore_progress
+from sameface.model.published import MODELS, PORTRAITS, Address, PackageMember, PublishedFile, PublishedModel
+from sameface.model.pull import fetch_files, pull_model
 from tests.networks import build_recogniser
 
 CONTENT = bytes(range(256)) * 1000

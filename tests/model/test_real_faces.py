@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter
 
-from model.compare import measure_similarity
-from model.faces import EmbeddedFace
-from model.folders import DataFolder
-from model.pipeline import Pipeline
-from model.published import MODELS
-from model.quality import assess_quality
-from model.session import open_session
+from sameface.model.compare import measure_similarity
+from sameface.model.faces import EmbeddedFace
+from sameface.model.folders import DataFolder
+from sameface.model.pipeline import Pipeline
+from sameface.model.published import MODELS
+from sameface.model.quality import assess_quality
+from sameface.model.session import open_session
 from tests.pictures import encode
 
 THRESHOLD = 0.363  # the published one

@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from model import reembed as reembed_module
-from model.align import align_face
-from model.bundle import Bundle, load_bundle, save_bundle
-from model.embed import Embedder
-from model.errors import BundleRefused, CollectionNotFound, ModelMismatch, ReembedRefused
-from model.faces import Pixels
-from model.folders import DataFolder
-from model.gallery import Gallery
-from model.image import ImageLimits, decode_image, encode_png
-from model.inspection import check_gallery
-from model.records import Answered, Collection, NewFace, NewPerson
-from model.reembed import Reembedder, move_collection
-from model.runtime import open_runtime
-from model.store import Store
+from sameface.model import reembed as reembed_module
+from sameface.model.align import align_face
+from sameface.model.bundle import Bundle, load_bundle, save_bundle
+from sameface.model.embed import Embedder
+from sameface.model.errors import BundleRefused, CollectionNotFound, ModelMismatch, ReembedRefused
+from sameface.model.faces import Pixels
+from sameface.model.folders import DataFolder
+from sameface.model.gallery import Gallery
+from sameface.model.image import ImageLimits, decode_image, encode_png
+from sameface.model.inspection import check_gallery
+from sameface.model.records import Answered, Collection, NewFace, NewPerson
+from sameface.model.reembed import Reembedder, move_collection
+from sameface.model.runtime import open_runtime
+from sameface.model.store import Store
 from tests.model.people import everybody, newcomer, probe, random_units
 from tests.networks import DIMENSION, build_recogniser
 
@@ -357,7 +357,7 @@ def test_what_a_crash_after_the_move_left_is_cleared_away(
         raise Interruption
 
     with monkeypatch.context() as patch:
-        patch.setattr("model.drafts.drop", crash)
+        patch.setattr("sameface.model.drafts.drop", crash)
         with pytest.raises(Interruption):
             move()
     assert [draft.name for draft in store.list_collections(drafts=True)] == ["staff (replaced)"]

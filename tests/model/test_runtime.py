@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.bundle import Bundle
-from model.runtime import open_runtime
+from sameface.model.bundle import Bundle
+from sameface.model.runtime import open_runtime
 from tests.networks import DIMENSION, random_pixels, run_published
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from training.dataset import FaceSet, open_faces
-from training.learner import Learner
-from training.loader import Batch, BatchOrder, Loader
-from training.processes import Processes
-from training.recipe import Recipe, read_recipe
+from sameface.training.dataset import FaceSet, open_faces
+from sameface.training.learner import Learner
+from sameface.training.loader import Batch, BatchOrder, Loader
+from sameface.training.processes import Processes
+from sameface.training.recipe import Recipe, read_recipe
 
 THIN = """
 [data]

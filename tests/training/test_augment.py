@@ -9,8 +9,8 @@ pytest.importorskip("torch")
 import torch
 from torch.nn import functional
 
-from training.augment import LUMA, Augmentation
-from training.errors import RecipeRefused
+from sameface.training.augment import LUMA, Augmentation
+from sameface.training.errors import RecipeRefused
 
 OFF = {"flip": 0.0, "shift": 0.0, "colour": 0.0, "low_resolution": 0.0, "occlusion": 0.0}
 

@@ -11,8 +11,8 @@ pytest.importorskip("torch")
 import torch
 from torch import nn
 
-from training.backbones import BACKBONES, build_backbone
-from training.errors import RecipeRefused
+from sameface.training.backbones import BACKBONES, build_backbone
+from sameface.training.errors import RecipeRefused
 
 THIN = {"residual": (8, 10, 12), "sphereface20": (8, 10, 12, 14), "iresnet18": (8, 10, 12, 14)}
 FAMILIES = ("residual", "mobilefacenet", "sphereface20", "iresnet18")
@@ -160,7 +160,7 @@ def test_options_that_cannot_work_are_refused(name: str, options: dict[str, Any]
 
 LEARN_THIN = """
 import torch
-from training.backbones import build_backbone
+from sameface.training.backbones import build_backbone
 
 for widths in ((8, 8), (4, 12), (8, 16)):
     backbone = build_backbone("residual", 16, widths=widths, depths=(1, 1))

@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("torch")
 
+from sameface.training.card import table
 from tests.training.test_export import export, save_trained
-from training.card import table
 
 
 def read_card(folder: Path, **changes: object) -> str:

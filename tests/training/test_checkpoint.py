@@ -11,8 +11,8 @@ pytest.importorskip("torch")
 
 import torch
 
-from training.checkpoint import load_checkpoint, save_checkpoint
-from training.errors import CheckpointRefused
+from sameface.training.checkpoint import load_checkpoint, save_checkpoint
+from sameface.training.errors import CheckpointRefused
 
 SMALL = {"backbone": "residual", "dimension": 128}
 
@@ -59,7 +59,7 @@ import resource, signal, sys
 from pathlib import Path
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 from tests.training.test_checkpoint import save
-from training.errors import CheckpointRefused
+from sameface.training.errors import CheckpointRefused
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 try:
     save(Path(sys.argv[1]), 9.0)

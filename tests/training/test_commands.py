@@ -12,10 +12,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-from model.bundle import load_bundle
 from sameface import main
+from sameface.model.bundle import load_bundle
+from sameface.training.checkpoint import load_checkpoint
 from tests.training.runs import THIN
-from training.checkpoint import load_checkpoint
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ pytest.importorskip("torch")
 import torch
 from torch import nn
 
-from training.backbones import BACKBONES
-from training.cost import Cost, measure_cost, write_table
+from sameface.training.backbones import BACKBONES
+from sameface.training.cost import Cost, measure_cost, write_table
 
 PAGE = Path(__file__).parents[2] / "docs" / "backbones.md"
 

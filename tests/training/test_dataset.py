@@ -11,11 +11,11 @@ from PIL import Image
 
 pytest.importorskip("torch")
 
-from training.blend import blend
-from training.dataset import NOBODY, FaceSet, open_faces
-from training.errors import DatasetRefused
-from training.loader import BatchOrder, Loader
-from training.recordio import HEADER, MAGIC, PREFIX
+from sameface.training.blend import blend
+from sameface.training.dataset import NOBODY, FaceSet, open_faces
+from sameface.training.errors import DatasetRefused
+from sameface.training.loader import BatchOrder, Loader
+from sameface.training.recordio import HEADER, MAGIC, PREFIX
 
 
 def draw(person: int, number: int) -> bytes:

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from model.errors import PairsRefused
-from model.labelled import LabelledFaces
-from model.pictures import choose_embed
-from model.pipeline import Pipeline
-from model.progress import ignore_progress
+from sameface.model.errors import PairsRefused
+from sameface.model.labelled import LabelledFaces
+from sameface.model.pictures import choose_embed
+from sameface.model.pipeline import Pipeline
+from sameface.model.progress import ignore_progress
+from sameface.training.evaluation_data import ListedFaces, open_data, unpickle_bin
 from tests.model.test_labelled import write
 from tests.pictures import encode, photo_of
-from training.evaluation_data import ListedFaces, open_data, unpickle_bin
 
 
 def read(path: Path, pipeline: Pipeline) -> LabelledFaces | ListedFaces:

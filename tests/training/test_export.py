@@ -16,18 +16,18 @@ pytest.importorskip("torch")
 import torch
 from torch import nn
 
-from model.bundle import Bundle, load_bundle
-from model.embed import Embedder
-from model.errors import BundleRefused
-from model.published import ARCFACE_TEMPLATE
-from model.runtime import open_runtime
-from training.backbones import build_backbone
-from training.checkpoint import save_checkpoint
-from training.crop import MEAN, STD, to_input
-from training.errors import CheckpointRefused
-from training.export import OPSET, describe_contract, export_network, read_trained
-from training.export_commands import app
-from training.recipe import DataPart, Recipe
+from sameface.model.bundle import Bundle, load_bundle
+from sameface.model.embed import Embedder
+from sameface.model.errors import BundleRefused
+from sameface.model.published import ARCFACE_TEMPLATE
+from sameface.model.runtime import open_runtime
+from sameface.training.backbones import build_backbone
+from sameface.training.checkpoint import save_checkpoint
+from sameface.training.crop import MEAN, STD, to_input
+from sameface.training.errors import CheckpointRefused
+from sameface.training.export import OPSET, describe_contract, export_network, read_trained
+from sameface.training.export_commands import app
+from sameface.training.recipe import DataPart, Recipe
 
 SMALL: dict[str, dict[str, Any]] = {
     "residual": {"widths": [8, 8, 16], "depths": [1, 1, 1]},
@@ -197,7 +197,9 @@ def test_a_network_that_computes_something_else_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save_trained(tmp_path / "last.pt")
-    monkeypatch.setattr("training.export.to_input", lambda crops: crops.flip(1).float() / 128 - 1)  # BGR
+    monkeypatch.setattr(
+        "sameface.training.export.to_input", lambda crops: crops.flip(1).float() / 128 - 1
+    )  # BGR
     with pytest.raises(BundleRefused, match="do not agree"):
         export(tmp_path / "last.pt", tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -252,7 +254,7 @@ FULL_DISK = """
 import resource, signal, sys
 from pathlib import Path
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-from model.errors import BundleRefused
+from sameface.model.errors import BundleRefused
 from tests.training.test_export import export
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 try:

@@ -10,10 +10,10 @@ pytest.importorskip("torch")
 
 import torch
 
-from training.additive import bound_margin
-from training.errors import RecipeRefused
-from training.heads import HEADS, build_head
-from training.margin import bound_scale
+from sameface.training.additive import bound_margin
+from sameface.training.errors import RecipeRefused
+from sameface.training.heads import HEADS, build_head
+from sameface.training.margin import bound_scale
 
 
 def test_annealing_follows_the_schedule() -> None:

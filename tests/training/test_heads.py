@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 import torch
 from torch.func import functional_call
 
-from training.heads import build_head, classification_loss
+from sameface.training.heads import build_head, classification_loss
 
 DIMENSION, CLASSES, BATCH = 5, 7, 6
 CASES: list[tuple[str, dict[str, Any]]] = [

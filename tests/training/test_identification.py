@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from model.scores import LabelledEmbeddings
+from sameface.model.scores import LabelledEmbeddings
+from sameface.training.identification import measure_identification, measure_probes
 from tests.model.strangers import draw_people
-from training.identification import measure_identification, measure_probes
 
 
 def test_two_of_three_people_are_enrolled_by_their_first_face() -> None:

@@ -9,14 +9,14 @@ pytest.importorskip("torch")
 
 import torch
 
-from model.pairs import measure_accuracy
+from sameface.model.pairs import measure_accuracy
+from sameface.training.backbones import build_backbone
+from sameface.training.crop import to_input
+from sameface.training.dataset import decode_crop
+from sameface.training.errors import DatasetRefused
+from sameface.training.pair_test import PairTest
+from sameface.training.synthetic import write_pairs
 from tests.training.conftest import IMAGES, PEOPLE
-from training.backbones import build_backbone
-from training.crop import to_input
-from training.dataset import decode_crop
-from training.errors import DatasetRefused
-from training.pair_test import PairTest
-from training.synthetic import write_pairs
 
 CPU = torch.device("cpu")
 

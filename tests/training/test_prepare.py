@@ -13,13 +13,13 @@ import pytest
 from PIL import Image
 from PIL.JpegImagePlugin import get_sampling
 
-from model.locks import hold
-from model.pipeline import Pipeline, PipelineOptions
+from sameface.model.locks import hold
+from sameface.model.pipeline import Pipeline, PipelineOptions
+from sameface.training.dataset import open_faces
+from sameface.training.errors import DatasetRefused
+from sameface.training.prepare import FaceCutter, encode_jpeg, open_cutter, prepare_faces
 from tests.conftest import wait_for
 from tests.pictures import draw_photo, draw_speck, encode, photo_of
-from training.dataset import open_faces
-from training.errors import DatasetRefused
-from training.prepare import FaceCutter, encode_jpeg, open_cutter, prepare_faces
 
 
 class WatchedCutter(FaceCutter):

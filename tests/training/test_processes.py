@@ -13,15 +13,15 @@ pytest.importorskip("torch")
 
 import torch
 
-from model.folders import DataFolder
+from sameface.model.folders import DataFolder
+from sameface.training.checkpoint import load_checkpoint
+from sameface.training.errors import RecipeRefused
+from sameface.training.heads import HEADS, build_head, classification_loss
+from sameface.training.partial import PartialHead
+from sameface.training.processes import Processes
+from sameface.training.recipe import read_recipe
+from sameface.training.train import train
 from tests.training.runs import ALONE, PLAIN, THIN, learn
-from training.checkpoint import load_checkpoint
-from training.errors import RecipeRefused
-from training.heads import HEADS, build_head, classification_loss
-from training.partial import PartialHead
-from training.processes import Processes
-from training.recipe import read_recipe
-from training.train import train
 
 CLASSES, DIMENSION = 30, 8
 

@@ -8,12 +8,12 @@ import pytest
 
 pytest.importorskip("torch")
 
+from sameface.training import recipe as sections
+from sameface.training.backbones import build_backbone
+from sameface.training.errors import RecipeRefused
+from sameface.training.objective import Objective
+from sameface.training.recipe import Recipe, read_recipe
 from tests.training.runs import ALONE
-from training import recipe as sections
-from training.backbones import build_backbone
-from training.errors import RecipeRefused
-from training.objective import Objective
-from training.recipe import Recipe, read_recipe
 
 SECTIONS = {
     "data": sections.DataPart,

@@ -8,8 +8,8 @@ pytest.importorskip("torch")
 
 from torch.utils.data import DataLoader
 
-from training.errors import RecipeRefused
-from training.sampling import IdentitySampler
+from sameface.training.errors import RecipeRefused
+from sameface.training.sampling import IdentitySampler
 
 SIZES = [1, 2, 3, 4, 5, 9, 1, 7, 6, 12]  # images of person 0, 1, ...
 LABELS = [person for person, size in enumerate(SIZES) for _ in range(size)][::-1]

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from model.published import ARCFACE_TEMPLATE
-from training.portrait import BEARDS, GLASSES_STYLES, HAIR_STYLES, draw_portrait, find_landmarks
-from training.synthetic import invent_look, invent_person, write_identities
+from sameface.model.published import ARCFACE_TEMPLATE
+from sameface.training.portrait import BEARDS, GLASSES_STYLES, HAIR_STYLES, draw_portrait, find_landmarks
+from sameface.training.synthetic import invent_look, invent_person, write_identities
 
 
 def read_all(folder: Path) -> dict[str, bytes]:

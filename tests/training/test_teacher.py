@@ -9,19 +9,19 @@ pytest.importorskip("torch")
 
 import torch
 
-from model.bundle import load_bundle
-from model.embed import Embedder
-from model.errors import BundleRefused
-from model.folders import DataFolder
-from model.progress import ignore_progress
-from model.runtime import open_runtime
+from sameface.model.bundle import load_bundle
+from sameface.model.embed import Embedder
+from sameface.model.errors import BundleRefused
+from sameface.model.folders import DataFolder
+from sameface.model.progress import ignore_progress
+from sameface.model.runtime import open_runtime
+from sameface.training import teacher
+from sameface.training.dataset import NOBODY, open_faces
+from sameface.training.errors import RecipeRefused
+from sameface.training.objective import Objective, imitate
+from sameface.training.teacher import find_teacher, load_targets
+from sameface.training.train import train
 from tests.training.runs import ALONE, thin_recipe
-from training import teacher
-from training.dataset import NOBODY, open_faces
-from training.errors import RecipeRefused
-from training.objective import Objective, imitate
-from training.teacher import find_teacher, load_targets
-from training.train import train
 
 
 def test_targets_are_what_the_server_would_embed(tmp_path: Path, data: Path, drawn_faces: Path) -> None:

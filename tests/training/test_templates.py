@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from training.templates import Templates, join_people
+from sameface.training.templates import Templates, join_people
 
 
 def test_a_video_counts_no_more_than_a_photo() -> None:

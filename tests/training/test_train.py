@@ -10,15 +10,15 @@ pytest.importorskip("torch")
 
 import torch
 
-from model.folders import DataFolder
+from sameface.model.folders import DataFolder
+from sameface.training.checkpoint import BEST, LAST, load_checkpoint
+from sameface.training.errors import CheckpointRefused, RecipeRefused, TrainingDiverged
+from sameface.training.journal import CSV_NAME
+from sameface.training.learner import Learner, choose_precision
+from sameface.training.schedule import rate_at
+from sameface.training.train import train
 from tests.training.conftest import PEOPLE
 from tests.training.runs import PLAIN, flat_weights, learn, thin_recipe
-from training.checkpoint import BEST, LAST, load_checkpoint
-from training.errors import CheckpointRefused, RecipeRefused, TrainingDiverged
-from training.journal import CSV_NAME
-from training.learner import Learner, choose_precision
-from training.schedule import rate_at
-from training.train import train
 
 
 def rows(folder: Path) -> list[dict[str, str]]:

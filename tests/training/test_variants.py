@@ -9,14 +9,14 @@ from onnx import numpy_helper
 
 pytest.importorskip("torch")
 
-from model.bundle import Bundle, load_bundle
-from model.embed import Embedder
-from model.errors import BundleRefused, PairsRefused
-from model.runtime import open_runtime
+from sameface.model.bundle import Bundle, load_bundle
+from sameface.model.embed import Embedder
+from sameface.model.errors import BundleRefused, PairsRefused
+from sameface.model.runtime import open_runtime
+from sameface.training.synthetic import write_identities
+from sameface.training.variants import VARIANTS, Trial, plan_trial, try_bundle
 from tests.training.conftest import PEOPLE
 from tests.training.test_export import draw_noise, run, save_trained
-from training.synthetic import write_identities
-from training.variants import VARIANTS, Trial, plan_trial, try_bundle
 
 
 @pytest.fixture(scope="module")

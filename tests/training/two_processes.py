@@ -7,10 +7,10 @@ import json
 import sys
 from pathlib import Path
 
+from sameface.training.checkpoint import save_checkpoint
+from sameface.training.processes import join_processes
+from sameface.training.recipe import read_recipe
 from tests.training.runs import learn
-from training.checkpoint import save_checkpoint
-from training.processes import join_processes
-from training.recipe import read_recipe
 
 
 def main() -> None:

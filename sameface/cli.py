@@ -11,34 +11,34 @@ from rich.console import Console
 from rich.markup import escape
 from typer.core import TyperGroup
 
-from model.errors import SamefaceError
+from sameface.model.errors import SamefaceError
 
 log = logging.getLogger("sameface")
 
 ROOMS = {
-    "serve": "api.commands",
-    "verify": "model.commands",
-    "detect": "model.commands",
-    "embed": "model.commands",
-    "enroll": "model.gallery_commands",
-    "identify": "model.gallery_commands",
-    "people": "model.gallery_commands",
-    "forget": "model.gallery_commands",
-    "export": "model.upkeep_commands",
-    "import": "model.upkeep_commands",
-    "gallery": "model.upkeep_commands",
-    "pull": "model.commands",
-    "models": "model.commands",
-    "demo": "model.commands",
-    "evaluate": "training.evaluation_commands",
-    "calibrate": "model.calibration_commands",
-    "new-key": "api.commands",
-    "prepare": "training.data_commands",
-    "synthesize": "training.data_commands",
-    "train": "training.commands",
+    "serve": "sameface.api.commands",
+    "verify": "sameface.model.commands",
+    "detect": "sameface.model.commands",
+    "embed": "sameface.model.commands",
+    "enroll": "sameface.model.gallery_commands",
+    "identify": "sameface.model.gallery_commands",
+    "people": "sameface.model.gallery_commands",
+    "forget": "sameface.model.gallery_commands",
+    "export": "sameface.model.upkeep_commands",
+    "import": "sameface.model.upkeep_commands",
+    "gallery": "sameface.model.upkeep_commands",
+    "pull": "sameface.model.commands",
+    "models": "sameface.model.commands",
+    "demo": "sameface.model.commands",
+    "evaluate": "sameface.training.evaluation_commands",
+    "calibrate": "sameface.model.calibration_commands",
+    "new-key": "sameface.api.commands",
+    "prepare": "sameface.training.data_commands",
+    "synthesize": "sameface.training.data_commands",
+    "train": "sameface.training.commands",
 }
 EXTRAS = {"torch": "train", "tensorboard": "train", "matplotlib": "evaluate", "jinja2": "evaluate"}
-CHECKPOINT_ROOM = "training.export_commands"
+CHECKPOINT_ROOM = "sameface.training.export_commands"
 
 
 class Rooms(TyperGroup):

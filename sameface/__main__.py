@@ -1,0 +1,5 @@
+"""`python -m sameface`."""
+
+from sameface.cli import main
+
+main()
