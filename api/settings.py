@@ -9,9 +9,9 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from sameface.api.keys import ApiKey, parse_key
 from sameface.model.decide import TARGET_FMR, TARGET_FPIR
-from sameface.model.detect import DetectorOptions
 from sameface.model.folders import DEFAULT_DATA, DataFolder
-from sameface.model.image import ImageLimits
+from sameface.model.photo.detect import DetectorOptions
+from sameface.model.photo.image import ImageLimits
 from sameface.model.pipeline import PipelineOptions
 from sameface.model.session import available_cores
 

@@ -14,10 +14,10 @@ from rich.table import Table
 
 from sameface.model.bundle import MANIFEST, Bundle, load_bundle, read_contract, read_json, save_bundle
 from sameface.model.decide import Rule
-from sameface.model.draw import draw_faces
 from sameface.model.errors import BundleRefused, UnsupportedImage
 from sameface.model.folders import DEFAULT_DATA, DataFolder
-from sameface.model.image import decode_image, read_photo
+from sameface.model.photo.draw import draw_faces
+from sameface.model.photo.image import decode_image, read_photo
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
 from sameface.model.published import MODELS
 from sameface.model.pull import pull_model, pull_portraits

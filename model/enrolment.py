@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 from sameface.model.errors import IdempotencyKeyReused, SamefaceError
 from sameface.model.faces import EmbeddedFace, Embedding
 from sameface.model.gallery import Gallery
-from sameface.model.image import encode_png
 from sameface.model.oddities import find_oddities
+from sameface.model.photo.image import encode_png
 from sameface.model.pipeline import Pipeline
 from sameface.model.records import Answered, Collection, NewFace, NewPerson
 

@@ -18,7 +18,7 @@ from sameface.model.errors import CannotServe, CollectionNotFound, InvalidId, Sa
 from sameface.model.folders import DEFAULT_DATA, DataFolder
 from sameface.model.gallery import Gallery, open_gallery
 from sameface.model.identify import Question
-from sameface.model.image import PHOTO_NAMES, read_photo
+from sameface.model.photo.image import PHOTO_NAMES, read_photo
 from sameface.model.pipeline import Pipeline
 from sameface.model.records import ID, Collection
 from sameface.model.store import Store

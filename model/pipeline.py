@@ -7,21 +7,21 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from sameface.model.align import align_face, fit_similarity
 from sameface.model.answers import Decision, EnrolledPerson, Look, Side, compare
 from sameface.model.batching import Workers
 from sameface.model.bundle import load_bundle
 from sameface.model.calibrations import Calibrations
-from sameface.model.choose import FACE_POLICIES
 from sameface.model.decide import AT_OWN_RATE, TARGET_FMR, TARGET_FPIR, Rule, Threshold, Thresholds
-from sameface.model.detect import Detector, DetectorOptions
-from sameface.model.embed import Embedder
 from sameface.model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
 from sameface.model.faces import AlignedFace, DetectedFace, EmbeddedFace
 from sameface.model.folders import DataFolder
-from sameface.model.image import ImageLimits, decode_coarsely, decode_image
 from sameface.model.observe import SILENT, Observer
-from sameface.model.quality import assess_quality
+from sameface.model.photo.align import align_face, fit_similarity
+from sameface.model.photo.choose_face import FACE_POLICIES
+from sameface.model.photo.detect import Detector, DetectorOptions
+from sameface.model.photo.embed import Embedder
+from sameface.model.photo.image import ImageLimits, decode_coarsely, decode_image
+from sameface.model.photo.quality import assess_quality
 from sameface.model.runtime import open_runtime
 from sameface.model.session import available_cores, select_device
 from sameface.model.timing import Stopwatch

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from sameface.model.align import align_face
 from sameface.model.bundle import MANIFEST, Bundle, Contract, load_bundle
 from sameface.model.differences import count_without_crop, mirror, read_missing
 from sameface.model.drafts import drafting, drop, drop_leftovers, replace
-from sameface.model.embed import Embedder
 from sameface.model.errors import BundleRefused, CollectionNotFound, ReembedRefused, SamefaceError
 from sameface.model.faces import Pixels
 from sameface.model.folders import DataFolder
-from sameface.model.image import ImageLimits, decode_image, encode_png
 from sameface.model.indexes import open_indexes
+from sameface.model.photo.align import align_face
+from sameface.model.photo.embed import Embedder
+from sameface.model.photo.image import ImageLimits, decode_image, encode_png
 from sameface.model.progress import Progress, ignore_progress
 from sameface.model.records import Collection, NewPerson
 from sameface.model.rows import add_newcomers

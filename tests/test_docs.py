@@ -11,9 +11,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from sameface import ROOMS, app
 from sameface.api.errors import PROBLEMS
 from sameface.api.settings import PREFIX, Settings
+from sameface.cli import ROOMS, app
 from sameface.model.errors import SamefaceError
 from sameface.model.published import MODELS, SHIPPED
 from tests.networks import DIMENSION

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from sameface.model.align import fit_similarity
 from sameface.model.faces import Point
+from sameface.model.photo.align import fit_similarity
 from sameface.model.published import ARCFACE_TEMPLATE
 from sameface.training.crop import CROP_SIDE
 

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from sameface.model.commands import AsJson, Data, Detector, Device
 from sameface.model.folders import DEFAULT_DATA, DataFolder
-from sameface.model.image import ImageLimits
+from sameface.model.photo.image import ImageLimits
 from sameface.model.pipeline import PipelineOptions
 from sameface.model.terminal import console, print_json, report_counts
 from sameface.training.prepare import Summary, open_cutter, prepare_faces

@@ -11,9 +11,9 @@ import numpy as np
 
 from sameface.model.errors import PairsRefused
 from sameface.model.faces import Floats, Keys
-from sameface.model.image import read_photo
 from sameface.model.labelled import LabelledFaces, read_labelled
 from sameface.model.pairs import read_pairs
+from sameface.model.photo.image import read_photo
 from sameface.model.pictures import Embed, Failure, embed_all
 from sameface.model.progress import Progress
 from sameface.model.scores import ListedPairs

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from sameface.model.faces import Keys
-from sameface.model.image import PHOTO_NAMES
+from sameface.model.photo.image import PHOTO_NAMES
 from sameface.training.errors import DatasetRefused
 from sameface.training.recordio import RecordFile
 

@@ -10,16 +10,16 @@ from typing import Literal
 
 from PIL import Image
 
-from sameface.model.align import align_face
 from sameface.model.bundle import load_bundle
-from sameface.model.choose import FACE_POLICIES
-from sameface.model.detect import Detector
 from sameface.model.errors import FaceTooSmall, NoFaceFound, SamefaceError
 from sameface.model.faces import Pixels
 from sameface.model.files import write_atomically
-from sameface.model.image import PHOTO_NAMES, decode_image, read_photo
 from sameface.model.locks import hold
 from sameface.model.parallel import work_through
+from sameface.model.photo.align import align_face
+from sameface.model.photo.choose_face import FACE_POLICIES
+from sameface.model.photo.detect import Detector
+from sameface.model.photo.image import PHOTO_NAMES, decode_image, read_photo
 from sameface.model.pipeline import PipelineOptions
 from sameface.model.progress import Progress, ignore_progress
 from sameface.model.published import ARCFACE_TEMPLATE

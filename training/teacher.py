@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from sameface.model.bundle import Bundle, load_bundle
-from sameface.model.embed import Embedder
 from sameface.model.faces import Floats
 from sameface.model.files import replacing
 from sameface.model.folders import DataFolder
+from sameface.model.photo.embed import Embedder
 from sameface.model.progress import Progress
 from sameface.model.published import MODELS
 from sameface.model.runtime import open_runtime

@@ -13,11 +13,11 @@ import onnx
 from PIL import Image
 
 from sameface.model.bundle import Bundle
-from sameface.model.embed import Embedder
 from sameface.model.errors import BundleRefused, PairsRefused
 from sameface.model.faces import Pixels
-from sameface.model.image import PHOTO_NAMES
 from sameface.model.pairs import Pair, PairAccuracy, measure_accuracy, read_pairs
+from sameface.model.photo.embed import Embedder
+from sameface.model.photo.image import PHOTO_NAMES
 from sameface.model.runtime import open_runtime
 from sameface.training.dataset import decode_crop
 

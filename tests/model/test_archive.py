@@ -20,7 +20,7 @@ import pytest
 from sameface.model import transfer
 from sameface.model.drafts import drafting
 from sameface.model.errors import AlreadyExists, ArchiveRefused, CollectionNotFound, InvalidId, UpkeepRunning
-from sameface.model.image import encode_png
+from sameface.model.photo.image import encode_png
 from sameface.model.records import Collection, NewFace, NewPerson
 from sameface.model.store import Store
 from sameface.model.transfer import export_collection, import_collection

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sameface.model.compare import measure_similarity
-from sameface.model.embed import to_unit
 from sameface.model.errors import BundleRefused, ModelMismatch
 from sameface.model.faces import Embedding
+from sameface.model.photo.embed import to_unit
 
 
 def embedding(*values: float, identity: str = "one") -> Embedding:

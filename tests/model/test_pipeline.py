@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from sameface.model import pipeline as path
-from sameface.model.image import ImageLimits, decode_coarsely
+from sameface.model.photo.image import ImageLimits, decode_coarsely
 from sameface.model.pipeline import Pipeline
 from tests.pictures import draw_photo, encode
 

@@ -11,15 +11,15 @@ import pytest
 from PIL import Image
 
 from sameface.model import reembed as reembed_module
-from sameface.model.align import align_face
 from sameface.model.bundle import Bundle, load_bundle, save_bundle
-from sameface.model.embed import Embedder
 from sameface.model.errors import BundleRefused, CollectionNotFound, ModelMismatch, ReembedRefused
 from sameface.model.faces import Pixels
 from sameface.model.folders import DataFolder
 from sameface.model.gallery import Gallery
-from sameface.model.image import ImageLimits, decode_image, encode_png
 from sameface.model.inspection import check_gallery
+from sameface.model.photo.align import align_face
+from sameface.model.photo.embed import Embedder
+from sameface.model.photo.image import ImageLimits, decode_image, encode_png
 from sameface.model.records import Answered, Collection, NewFace, NewPerson
 from sameface.model.reembed import Reembedder, move_collection
 from sameface.model.runtime import open_runtime

@@ -17,8 +17,8 @@ import torch
 from torch import nn
 
 from sameface.model.bundle import Bundle, load_bundle
-from sameface.model.embed import Embedder
 from sameface.model.errors import BundleRefused
+from sameface.model.photo.embed import Embedder
 from sameface.model.published import ARCFACE_TEMPLATE
 from sameface.model.runtime import open_runtime
 from sameface.training.backbones import build_backbone

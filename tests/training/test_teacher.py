@@ -10,9 +10,9 @@ pytest.importorskip("torch")
 import torch
 
 from sameface.model.bundle import load_bundle
-from sameface.model.embed import Embedder
 from sameface.model.errors import BundleRefused
 from sameface.model.folders import DataFolder
+from sameface.model.photo.embed import Embedder
 from sameface.model.progress import ignore_progress
 from sameface.model.runtime import open_runtime
 from sameface.training import teacher

@@ -10,8 +10,8 @@ from onnx import numpy_helper
 pytest.importorskip("torch")
 
 from sameface.model.bundle import Bundle, load_bundle
-from sameface.model.embed import Embedder
 from sameface.model.errors import BundleRefused, PairsRefused
+from sameface.model.photo.embed import Embedder
 from sameface.model.runtime import open_runtime
 from sameface.training.synthetic import write_identities
 from sameface.training.variants import VARIANTS, Trial, plan_trial, try_bundle

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sameface.model.choose import FACE_POLICIES, prominence
 from sameface.model.errors import SeveralFacesFound
 from sameface.model.faces import Box, DetectedFace
+from sameface.model.photo.choose_face import FACE_POLICIES, prominence
 
 PHOTO = (640, 480)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sameface.model.embed import Embedder
 from sameface.model.faces import Floats
+from sameface.model.photo.embed import Embedder
 from sameface.model.runtime import open_runtime
 from tests.networks import build_recogniser
 

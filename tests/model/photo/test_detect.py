@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sameface.model.detect import (
+from sameface.model.faces import Box, DetectedFace, Point
+from sameface.model.photo.detect import (
     Detector,
     DetectorOptions,
     decode_stride,
@@ -15,7 +16,6 @@ from sameface.model.detect import (
     to_face,
     to_faces,
 )
-from sameface.model.faces import Box, DetectedFace, Point
 from sameface.model.pipeline import Pipeline
 from sameface.model.published import ARCFACE_TEMPLATE
 from tests.networks import FACE_SIDE

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from sameface.model.errors import ImageTooLarge, UnreadableImage, UnsupportedImage
-from sameface.model.image import ImageLimits, decode_image
+from sameface.model.photo.image import ImageLimits, decode_image
 from tests.pictures import encode
 
 LIMITS = ImageLimits()

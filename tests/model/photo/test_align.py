@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sameface.model.align import align_face, fit_similarity
 from sameface.model.faces import Pixels, Point
+from sameface.model.photo.align import align_face, fit_similarity
 from sameface.model.published import ARCFACE_TEMPLATE
 
 SIZE = (112, 112)
