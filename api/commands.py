@@ -20,8 +20,8 @@ from sameface.api.keys import make_key
 from sameface.api.metrics import counting_together
 from sameface.api.settings import PREFIX, Settings
 from sameface.api.supervisor import Supervisor
+from sameface.model.bundles.published import PORTRAITS
 from sameface.model.errors import CannotServe
-from sameface.model.published import PORTRAITS
 
 console = Console()
 app = typer.Typer()

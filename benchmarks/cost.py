@@ -29,7 +29,7 @@ from benchmarks.lfw import read_lfw
 from benchmarks.load import Connection, form_request
 from benchmarks.opencv import OpenCvPath
 from benchmarks.server import serve
-from sameface.model.bundle import load_bundle
+from sameface.model.bundles.bundle import load_bundle
 from sameface.model.folders import DataFolder
 
 PHOTOS = [  # width, height, faces

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sameface.model import graph, openvino_session
-from sameface.model.bundle import Bundle, load_bundle
+from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.faces import Floats
 from sameface.model.folders import DataFolder
 from sameface.model.openvino_session import OpenVinoSession

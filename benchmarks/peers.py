@@ -26,7 +26,7 @@ from benchmarks.lfw import read_lfw
 from benchmarks.limit import Way, count_verifications, draw_sample, find_picked, list_ways, measure
 from benchmarks.load import Load, run_load, verify_request
 from benchmarks.server import Server, serve
-from sameface.model.bundle import Bundle, load_bundle
+from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.folders import DataFolder
 from sameface.model.pairs import Pair
 from sameface.model.session import available_cores

@@ -28,7 +28,7 @@ from benchmarks.load import identify_request, run_load
 from benchmarks.people import FACES_EACH, PEOPLE_AT_ONCE, People
 from benchmarks.recall import judge, share_right
 from benchmarks.server import Server, serve
-from sameface.model.bundle import Bundle, load_bundle
+from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.faces import Floats
 from sameface.model.folders import DataFolder
 from sameface.model.gallery import Gallery

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from sameface.model.bundle import Bundle
+from sameface.model.bundles.bundle import Bundle
 from sameface.model.calibration import Calibration, Evidence, fit_curve, measure_decades
 from sameface.model.calibrations import complete_name
 from sameface.model.errors import LabelsRefused

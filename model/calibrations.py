@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sameface.model.bundle import NAME, Bundle, freeze, read_json, rewrite_contract
+from sameface.model.bundles.bundle import NAME, Bundle, freeze, read_json, rewrite_contract
 from sameface.model.calibration import Calibration, Curve, Evidence, GroupRates
 from sameface.model.errors import BundleRefused, CalibrationNotFound, CalibrationRefused
 from sameface.model.files import write_atomically

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from sameface.model.answers import EnrolledPerson
-from sameface.model.bundle import Bundle
+from sameface.model.bundles.bundle import Bundle
 from sameface.model.calibrations import Calibrations
 from sameface.model.candidates import select_search_device
 from sameface.model.decide import Rule, Threshold, Thresholds

@@ -9,7 +9,7 @@ from PIL import Image
 
 from sameface.model.answers import Decision, EnrolledPerson, Look, Side, compare
 from sameface.model.batching import Workers
-from sameface.model.bundle import load_bundle
+from sameface.model.bundles.bundle import load_bundle
 from sameface.model.calibrations import Calibrations
 from sameface.model.decide import AT_OWN_RATE, TARGET_FMR, TARGET_FPIR, Rule, Threshold, Thresholds
 from sameface.model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError

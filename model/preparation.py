@@ -12,7 +12,7 @@ import onnx
 
 from sameface.model import graph, openvino_session
 from sameface.model.batch_size import measure_batch_size
-from sameface.model.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
+from sameface.model.bundles.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
 from sameface.model.errors import BundleRefused
 from sameface.model.faces import Floats
 from sameface.model.files import hash_file, write_atomically

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sameface.model.bundle import MANIFEST, Bundle, Contract, load_bundle
+from sameface.model.bundles.bundle import MANIFEST, Bundle, Contract, load_bundle
 from sameface.model.differences import count_without_crop, mirror, read_missing
 from sameface.model.drafts import drafting, drop, drop_leftovers, replace
 from sameface.model.errors import BundleRefused, CollectionNotFound, ReembedRefused, SamefaceError

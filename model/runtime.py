@@ -5,7 +5,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from sameface.model.bundle import Bundle
+from sameface.model.bundles.bundle import Bundle
 from sameface.model.errors import DeviceUnavailable
 from sameface.model.faces import Floats
 from sameface.model.preparation import prepare_graph

@@ -21,7 +21,7 @@ from rich.progress import (
 )
 
 from sameface.model.answers import Decision, Look
-from sameface.model.bundle import Bundle
+from sameface.model.bundles.bundle import Bundle
 from sameface.model.faces import Embedding
 from sameface.model.progress import Progress as Report
 

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from sameface.model.bundle import load_bundle
+from sameface.model.bundles.bundle import load_bundle
 from sameface.model.commands import AsJson, Data, Device
 from sameface.model.folders import DEFAULT_DATA, DataFolder
 from sameface.model.inspection import Finding, check_gallery

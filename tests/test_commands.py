@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sameface.model.bundle import load_bundle
+from sameface.model.bundles.bundle import load_bundle
 from tests.model.calibrated import calibrate_bundle
 from tests.networks import DIMENSION, build_recogniser
 from tests.pictures import photo_of

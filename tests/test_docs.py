@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from sameface.api.errors import PROBLEMS
 from sameface.api.settings import PREFIX, Settings
 from sameface.cli import ROOMS, app
+from sameface.model.bundles.published import MODELS, SHIPPED
 from sameface.model.errors import SamefaceError
-from sameface.model.published import MODELS, SHIPPED
 from tests.networks import DIMENSION
 
 ROOT = Path(__file__).parents[1]

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
+from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.faces import Point
 from sameface.model.photo.align import fit_similarity
-from sameface.model.published import ARCFACE_TEMPLATE
 from sameface.training.crop import CROP_SIDE
 
 Shape: TypeAlias = NDArray[np.complex128]  # points x + iy, in pixels of the crop, from between the eyes

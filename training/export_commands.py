@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from sameface.model.bundle import Bundle
+from sameface.model.bundles.bundle import Bundle
 from sameface.model.commands import AsJson, Data
 from sameface.model.errors import BundleRefused
 from sameface.model.folders import DEFAULT_DATA, DataFolder

@@ -10,7 +10,8 @@ from typing import Literal
 
 from PIL import Image
 
-from sameface.model.bundle import load_bundle
+from sameface.model.bundles.bundle import load_bundle
+from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.errors import FaceTooSmall, NoFaceFound, SamefaceError
 from sameface.model.faces import Pixels
 from sameface.model.files import write_atomically
@@ -22,7 +23,6 @@ from sameface.model.photo.detect import Detector
 from sameface.model.photo.image import PHOTO_NAMES, decode_image, read_photo
 from sameface.model.pipeline import PipelineOptions
 from sameface.model.progress import Progress, ignore_progress
-from sameface.model.published import ARCFACE_TEMPLATE
 from sameface.model.runtime import open_runtime
 from sameface.model.session import select_device
 from sameface.training.crop import CROP_SIDE

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from sameface.model.bundle import Bundle, load_bundle
+from sameface.model.bundles.bundle import Bundle, load_bundle
+from sameface.model.bundles.published import MODELS
 from sameface.model.faces import Floats
 from sameface.model.files import replacing
 from sameface.model.folders import DataFolder
 from sameface.model.photo.embed import Embedder
 from sameface.model.progress import Progress
-from sameface.model.published import MODELS
 from sameface.model.runtime import open_runtime
 from sameface.model.session import available_cores, select_device
 from sameface.training.crop import CROP_SIDE

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from PIL import Image
 
-from sameface.model.bundle import Bundle
+from sameface.model.bundles.bundle import Bundle
 from sameface.model.errors import BundleRefused, PairsRefused
 from sameface.model.faces import Pixels
 from sameface.model.pairs import Pair, PairAccuracy, measure_accuracy, read_pairs

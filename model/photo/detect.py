@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from sameface.model.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
+from sameface.model.bundles.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
 from sameface.model.faces import Box, DetectedFace, Floats
 from sameface.model.runtime import Runtime
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from sameface.model.bundle import Bundle
+from sameface.model.bundles.bundle import Bundle
 from sameface.model.errors import BundleRefused
 from sameface.model.faces import Embedding, Floats, Pixels
 from sameface.model.microbatching import MicroBatcher

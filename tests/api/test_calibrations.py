@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from sameface.model.bundle import load_bundle
+from sameface.model.bundles.bundle import load_bundle
 from tests.api.collections import embedding_of, enrol, identify, make_collection
 from tests.api.test_bad_input import expect
 from tests.api.test_verify import verify

@@ -2,7 +2,7 @@
 
 import httpx
 
-from sameface.model.bundle import load_bundle
+from sameface.model.bundles.bundle import load_bundle
 from tests.api.test_bad_input import expect
 from tests.conftest import wait_for
 from tests.pictures import photo_of

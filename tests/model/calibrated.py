@@ -1,6 +1,6 @@
 """Calibrations of any bundle, made of random people in a moment."""
 
-from sameface.model.bundle import Bundle
+from sameface.model.bundles.bundle import Bundle
 from sameface.model.calibrate import calibrate
 from sameface.model.calibration import Calibration
 from sameface.model.calibrations import save_calibration

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sameface.model.bundle import Bundle
+from sameface.model.bundles.bundle import Bundle
 from tests.networks import build_recogniser
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from sameface.model.bundle import Bundle, load_bundle
+from sameface.model.bundles.bundle import Bundle, load_bundle
+from sameface.model.bundles.published import MODELS, SHIPPED
 from sameface.model.calibrations import Calibrations, load_calibrations, save_calibration
 from sameface.model.errors import CalibrationNotFound, CalibrationRefused
-from sameface.model.published import MODELS, SHIPPED
 from tests.model.calibrated import LOWEST, calibrate_bundle, measure
 from tests.networks import build_recogniser
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sameface.model.bundle import Bundle, load_bundle
+from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.calibrations import Calibrations
 from sameface.model.decide import Rule, Thresholds, add_up, share_out
 from sameface.model.errors import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sameface.model.bundle import Bundle, load_bundle
+from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.decide import Rule
 from sameface.model.errors import CalibrationNotFound, InvalidEmbedding, ModelMismatch
 from sameface.model.gallery import Gallery

@@ -13,7 +13,7 @@ import pytest
 from sameface.model import candidates as candidates_module
 from sameface.model import index as index_module
 from sameface.model import indexes as indexes_module
-from sameface.model.bundle import load_bundle
+from sameface.model.bundles.bundle import load_bundle
 from sameface.model.faces import Embedding
 from sameface.model.gallery import Gallery
 from sameface.model.index import FaceIndex

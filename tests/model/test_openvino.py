@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sameface.model import preparation
-from sameface.model.bundle import Bundle
+from sameface.model.bundles.bundle import Bundle
 from sameface.model.openvino_session import OpenVinoSession, find_version
 from sameface.model.preparation import prepare_graph
 from sameface.model.runtime import open_runtime

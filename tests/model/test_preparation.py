@@ -8,11 +8,11 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from sameface.model.bundle import Bundle, Contract, hash_file, load_bundle, save_bundle
+from sameface.model.bundles.bundle import Bundle, Contract, hash_file, load_bundle, save_bundle
+from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.errors import BundleRefused
 from sameface.model.graph import strip_initialiser_inputs
 from sameface.model.preparation import find_batch_size, prepare_graph
-from sameface.model.published import ARCFACE_TEMPLATE
 from sameface.model.runtime import open_runtime
 from sameface.model.session import open_session
 from tests.networks import (

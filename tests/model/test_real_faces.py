@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter
 
+from sameface.model.bundles.published import MODELS
 from sameface.model.compare import measure_similarity
 from sameface.model.faces import EmbeddedFace
 from sameface.model.folders import DataFolder
 from sameface.model.photo.quality import assess_quality
 from sameface.model.pipeline import Pipeline
-from sameface.model.published import MODELS
 from sameface.model.session import open_session
 from tests.pictures import encode
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from sameface.model import reembed as reembed_module
-from sameface.model.bundle import Bundle, load_bundle, save_bundle
+from sameface.model.bundles.bundle import Bundle, load_bundle, save_bundle
 from sameface.model.errors import BundleRefused, CollectionNotFound, ModelMismatch, ReembedRefused
 from sameface.model.faces import Pixels
 from sameface.model.folders import DataFolder

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("torch")
 
 from sameface import main
-from sameface.model.bundle import load_bundle
+from sameface.model.bundles.bundle import load_bundle
 from sameface.training.checkpoint import load_checkpoint
 from tests.training.runs import THIN
 

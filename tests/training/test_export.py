@@ -16,10 +16,10 @@ pytest.importorskip("torch")
 import torch
 from torch import nn
 
-from sameface.model.bundle import Bundle, load_bundle
+from sameface.model.bundles.bundle import Bundle, load_bundle
+from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.errors import BundleRefused
 from sameface.model.photo.embed import Embedder
-from sameface.model.published import ARCFACE_TEMPLATE
 from sameface.model.runtime import open_runtime
 from sameface.training.backbones import build_backbone
 from sameface.training.checkpoint import save_checkpoint

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sameface.model.published import ARCFACE_TEMPLATE
+from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.training.portrait import BEARDS, GLASSES_STYLES, HAIR_STYLES, draw_portrait, find_landmarks
 from sameface.training.synthetic import invent_look, invent_person, write_identities
 

@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from sameface.model.bundle import load_bundle
+from sameface.model.bundles.bundle import load_bundle
 from sameface.model.errors import BundleRefused
 from sameface.model.folders import DataFolder
 from sameface.model.photo.embed import Embedder

@@ -9,7 +9,7 @@ from onnx import numpy_helper
 
 pytest.importorskip("torch")
 
-from sameface.model.bundle import Bundle, load_bundle
+from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.errors import BundleRefused, PairsRefused
 from sameface.model.photo.embed import Embedder
 from sameface.model.runtime import open_runtime

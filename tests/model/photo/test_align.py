@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.faces import Pixels, Point
 from sameface.model.photo.align import align_face, fit_similarity
-from sameface.model.published import ARCFACE_TEMPLATE
 
 SIZE = (112, 112)
 COLOURS = ((255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0), (255, 0, 255))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.faces import Box, DetectedFace, Point
 from sameface.model.photo.detect import (
     Detector,
@@ -17,7 +18,6 @@ from sameface.model.photo.detect import (
     to_faces,
 )
 from sameface.model.pipeline import Pipeline
-from sameface.model.published import ARCFACE_TEMPLATE
 from tests.networks import FACE_SIDE
 from tests.pictures import draw_photo, draw_speck
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter
 
+from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.faces import Box, DetectedFace, Pixels, Point, Quality
 from sameface.model.photo.quality import NOSE_DEPTH, assess_quality, estimate_yaw
-from sameface.model.published import ARCFACE_TEMPLATE
 
 # Right, down and towards the viewer, in distances between the eyes: eyes, nose, mouth corners.
 HEAD = np.array([(-0.5, 0, 0), (0.5, 0, 0), (0, 0.55, NOSE_DEPTH), (-0.4, 1.1, 0.1), (0.4, 1.1, 0.1)])

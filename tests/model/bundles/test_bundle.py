@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sameface.model.bundle import (
+from sameface.model.bundles.bundle import (
     Bundle,
     Contract,
     hash_file,
@@ -16,8 +16,8 @@ from sameface.model.bundle import (
     read_contract,
     save_bundle,
 )
+from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.errors import BundleRefused
-from sameface.model.published import ARCFACE_TEMPLATE
 from sameface.model.runtime import open_runtime
 from tests.networks import DIMENSION, build_detector, build_recogniser
 

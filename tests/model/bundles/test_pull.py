@@ -13,12 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from sameface.model.bundle import MANIFEST, load_bundle, save_bundle
+from sameface.model.bundles.bundle import MANIFEST, load_bundle, save_bundle
+from sameface.model.bundles.package_index import read_pip_settings
+from sameface.model.bundles.published import (
+    MODELS,
+    PORTRAITS,
+    Address,
+    PackageMember,
+    PublishedFile,
+    PublishedModel,
+)
+from sameface.model.bundles.pull import fetch_files, pull_model
 from sameface.model.errors import PullFailed
-from sameface.model.package_index import read_pip_settings
 from sameface.model.progress import Progress, ignore_progress
-from sameface.model.published import MODELS, PORTRAITS, Address, PackageMember, PublishedFile, PublishedModel
-from sameface.model.pull import fetch_files, pull_model
 from tests.networks import build_recogniser
 
 CONTENT = bytes(range(256)) * 1000
