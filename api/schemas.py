@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from sameface.model.answers import Look
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.faces import EmbeddedFace
-from sameface.model.runtime import Runtime
+from sameface.model.runtime.session_pool import Runtime
 
 PHOTO_SCHEMA = {
     "type": "object",

@@ -21,13 +21,14 @@ import onnxruntime
 from rich.console import Console
 from rich.table import Table
 
-from sameface.model import graph, openvino_session
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.faces import Floats
 from sameface.model.folders import DataFolder
-from sameface.model.openvino_session import OpenVinoSession
-from sameface.model.preparation import PARITY, WORTHWHILE, prepare_graph
-from sameface.model.session import available_cores
+from sameface.model.runtime import graph_rewrites as graph
+from sameface.model.runtime import openvino as openvino_session
+from sameface.model.runtime.openvino import OpenVinoSession
+from sameface.model.runtime.prepare_graph import PARITY, WORTHWHILE, prepare_graph
+from sameface.model.runtime.session import available_cores
 
 DETECTOR_SIDE = 256  # what photos of 250 x 250, as those of LFW, are put on
 ORT = "ONNX Runtime"

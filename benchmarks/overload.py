@@ -15,7 +15,7 @@ from rich.table import Table
 from benchmarks.lfw import read_lfw
 from benchmarks.load import Load, run_load, verify_request
 from benchmarks.server import Server, serve
-from sameface.model.session import available_cores
+from sameface.model.runtime.session import available_cores
 
 QUEUE = 32  # photos
 

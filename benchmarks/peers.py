@@ -29,7 +29,7 @@ from benchmarks.server import Server, serve
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.folders import DataFolder
 from sameface.model.pairs import Pair
-from sameface.model.session import available_cores
+from sameface.model.runtime.session import available_cores
 
 CLIENTS = (1, 4, 16)
 Bundles = tuple[Bundle, Bundle]  # detector, recogniser

@@ -21,7 +21,7 @@ from sameface.model.folders import DEFAULT_DATA, DataFolder
 from sameface.model.photo.draw import draw_faces
 from sameface.model.photo.image import decode_image, read_photo
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
-from sameface.model.runtime import open_runtime
+from sameface.model.runtime.session_pool import open_runtime
 from sameface.model.terminal import console, describe_bundle, describe_decision, print_json, report_downloads
 
 app = typer.Typer()

@@ -8,7 +8,6 @@ import numpy as np
 from PIL import Image
 
 from sameface.model.answers import Decision, EnrolledPerson, Look, Side, compare
-from sameface.model.batching import Workers
 from sameface.model.bundles.bundle import load_bundle
 from sameface.model.calibrations import Calibrations
 from sameface.model.decide import AT_OWN_RATE, TARGET_FMR, TARGET_FPIR, Rule, Threshold, Thresholds
@@ -22,8 +21,9 @@ from sameface.model.photo.detect import Detector, DetectorOptions
 from sameface.model.photo.embed import Embedder
 from sameface.model.photo.image import ImageLimits, decode_coarsely, decode_image
 from sameface.model.photo.quality import assess_quality
-from sameface.model.runtime import open_runtime
-from sameface.model.session import available_cores, select_device
+from sameface.model.runtime.session import available_cores, select_device
+from sameface.model.runtime.session_pool import open_runtime
+from sameface.model.runtime.work_queue import Workers
 from sameface.model.timing import Stopwatch
 
 

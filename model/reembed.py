@@ -21,8 +21,8 @@ from sameface.model.photo.image import ImageLimits, decode_image, encode_png
 from sameface.model.progress import Progress, ignore_progress
 from sameface.model.records import Collection, NewPerson
 from sameface.model.rows import add_newcomers
-from sameface.model.runtime import open_runtime
-from sameface.model.session import available_cores, select_device
+from sameface.model.runtime.session import available_cores, select_device
+from sameface.model.runtime.session_pool import open_runtime
 from sameface.model.store import Store
 
 FACES_AT_ONCE = 200  # that are embedded and then written in one transaction

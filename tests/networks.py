@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from sameface.model.bundles.bundle import Bundle, Contract, save_bundle
 from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.faces import Floats
-from sameface.model.session import open_session
+from sameface.model.runtime.session import open_session
 
 FACE_SIDE = 48  # pixels of a face that stride 16 finds: 3 x 3 green cells
 SPECK_SIDE = 12  # pixels of a face that stride 8 finds: one blue cell, too small to compare

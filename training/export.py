@@ -18,7 +18,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 from sameface.model.bundles.bundle import MANIFEST, Bundle, Contract, load_bundle, save_bundle
 from sameface.model.bundles.published import ARCFACE_TEMPLATE, MODELS
 from sameface.model.errors import BundleRefused
-from sameface.model.runtime import open_runtime
+from sameface.model.runtime.session_pool import open_runtime
 from sameface.training.backbones import build_backbone
 from sameface.training.card import CARD, write_card
 from sameface.training.checkpoint import load_checkpoint

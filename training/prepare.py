@@ -23,8 +23,8 @@ from sameface.model.photo.detect import Detector
 from sameface.model.photo.image import PHOTO_NAMES, decode_image, read_photo
 from sameface.model.pipeline import PipelineOptions
 from sameface.model.progress import Progress, ignore_progress
-from sameface.model.runtime import open_runtime
-from sameface.model.session import select_device
+from sameface.model.runtime.session import select_device
+from sameface.model.runtime.session_pool import open_runtime
 from sameface.training.crop import CROP_SIDE
 from sameface.training.dropped import (
     REPORT,

@@ -12,8 +12,8 @@ from sameface.model.files import replacing
 from sameface.model.folders import DataFolder
 from sameface.model.photo.embed import Embedder
 from sameface.model.progress import Progress
-from sameface.model.runtime import open_runtime
-from sameface.model.session import available_cores, select_device
+from sameface.model.runtime.session import available_cores, select_device
+from sameface.model.runtime.session_pool import open_runtime
 from sameface.training.crop import CROP_SIDE
 from sameface.training.dataset import FaceSet
 from sameface.training.errors import RecipeRefused

@@ -18,7 +18,7 @@ from sameface.model.faces import Pixels
 from sameface.model.pairs import Pair, PairAccuracy, measure_accuracy, read_pairs
 from sameface.model.photo.embed import Embedder
 from sameface.model.photo.image import PHOTO_NAMES
-from sameface.model.runtime import open_runtime
+from sameface.model.runtime.session_pool import open_runtime
 from sameface.training.dataset import decode_crop
 
 CALIBRATION_CROPS = 200  # the ranges of activations settle long before

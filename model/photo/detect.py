@@ -7,7 +7,7 @@ from PIL import Image
 
 from sameface.model.bundles.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
 from sameface.model.faces import Box, DetectedFace, Floats
-from sameface.model.runtime import Runtime
+from sameface.model.runtime.session_pool import Runtime
 
 MULTIPLE = max(DETECTOR_STRIDES)  # of the input's sides, so that every stride tiles it
 OUTPUTS = [f"{part}_{stride}" for part in DETECTOR_PARTS for stride in DETECTOR_STRIDES]

@@ -12,7 +12,7 @@ import pytest
 from fastapi import BackgroundTasks, Request
 
 from sameface.api.errors import REFUSAL_SECONDS
-from sameface.model.batching import Workers
+from sameface.model.runtime.work_queue import Workers
 from tests.api.test_bad_input import expect
 from tests.conftest import wait_for
 from tests.pictures import photo_of

@@ -19,7 +19,7 @@ from sameface.model.faces import EmbeddedFace
 from sameface.model.folders import DataFolder
 from sameface.model.photo.quality import assess_quality
 from sameface.model.pipeline import Pipeline
-from sameface.model.session import open_session
+from sameface.model.runtime.session import open_session
 from tests.pictures import encode
 
 THRESHOLD = 0.363  # the published one

@@ -22,7 +22,7 @@ from sameface.model.photo.embed import Embedder
 from sameface.model.photo.image import ImageLimits, decode_image, encode_png
 from sameface.model.records import Answered, Collection, NewFace, NewPerson
 from sameface.model.reembed import Reembedder, move_collection
-from sameface.model.runtime import open_runtime
+from sameface.model.runtime.session_pool import open_runtime
 from sameface.model.store import Store
 from tests.model.people import everybody, newcomer, probe, random_units
 from tests.networks import DIMENSION, build_recogniser

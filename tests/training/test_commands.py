@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from sameface import main
+from sameface.cli import main
 from sameface.model.bundles.bundle import load_bundle
 from sameface.training.checkpoint import load_checkpoint
 from tests.training.runs import THIN

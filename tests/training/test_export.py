@@ -20,7 +20,7 @@ from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.errors import BundleRefused
 from sameface.model.photo.embed import Embedder
-from sameface.model.runtime import open_runtime
+from sameface.model.runtime.session_pool import open_runtime
 from sameface.training.backbones import build_backbone
 from sameface.training.checkpoint import save_checkpoint
 from sameface.training.crop import MEAN, STD, to_input

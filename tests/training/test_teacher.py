@@ -14,7 +14,7 @@ from sameface.model.errors import BundleRefused
 from sameface.model.folders import DataFolder
 from sameface.model.photo.embed import Embedder
 from sameface.model.progress import ignore_progress
-from sameface.model.runtime import open_runtime
+from sameface.model.runtime.session_pool import open_runtime
 from sameface.training import teacher
 from sameface.training.dataset import NOBODY, open_faces
 from sameface.training.errors import RecipeRefused

@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.errors import BundleRefused, PairsRefused
 from sameface.model.photo.embed import Embedder
-from sameface.model.runtime import open_runtime
+from sameface.model.runtime.session_pool import open_runtime
 from sameface.training.synthetic import write_identities
 from sameface.training.variants import VARIANTS, Trial, plan_trial, try_bundle
 from tests.training.conftest import PEOPLE

@@ -18,7 +18,7 @@ from sameface.model.bundles.bundle import (
 )
 from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.errors import BundleRefused
-from sameface.model.runtime import open_runtime
+from sameface.model.runtime.session_pool import open_runtime
 from tests.networks import DIMENSION, build_detector, build_recogniser
 
 CONTRACT = Contract(

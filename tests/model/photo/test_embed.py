@@ -8,7 +8,7 @@ import pytest
 
 from sameface.model.faces import Floats
 from sameface.model.photo.embed import Embedder
-from sameface.model.runtime import open_runtime
+from sameface.model.runtime.session_pool import open_runtime
 from tests.networks import build_recogniser
 
 

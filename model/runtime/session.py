@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from sameface.model import graph, openvino_session
 from sameface.model.errors import DeviceUnavailable
+from sameface.model.runtime import graph_rewrites as graph
+from sameface.model.runtime import openvino as openvino_session
 
 log = logging.getLogger("sameface.session")
 

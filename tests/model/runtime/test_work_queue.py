@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from sameface.model.batching import Workers
 from sameface.model.errors import Overloaded
+from sameface.model.runtime.work_queue import Workers
 
 PATIENCE_SECONDS = 20
 

@@ -7,8 +7,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from sameface.model.graph import has_prelu, split_prelu
-from sameface.model.session import open_session
+from sameface.model.runtime.graph_rewrites import has_prelu, split_prelu
+from sameface.model.runtime.session import open_session
 from tests.networks import save_network, tensor
 
 

@@ -11,10 +11,10 @@ from onnx import helper, numpy_helper
 from sameface.model.bundles.bundle import Bundle, Contract, hash_file, load_bundle, save_bundle
 from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.errors import BundleRefused
-from sameface.model.graph import strip_initialiser_inputs
-from sameface.model.preparation import find_batch_size, prepare_graph
-from sameface.model.runtime import open_runtime
-from sameface.model.session import open_session
+from sameface.model.runtime.graph_rewrites import strip_initialiser_inputs
+from sameface.model.runtime.prepare_graph import find_batch_size, prepare_graph
+from sameface.model.runtime.session import open_session
+from sameface.model.runtime.session_pool import open_runtime
 from tests.networks import (
     DIMENSION,
     build_detector,

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from sameface.model.microbatching import MicroBatcher
+from sameface.model.runtime.micro_batcher import MicroBatcher
 
 
 class Device:

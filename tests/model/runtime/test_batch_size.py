@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from sameface.model.batch_size import measure_batch_size
+from sameface.model.runtime.batch_size import measure_batch_size
 
 SAMPLE = np.zeros((1, 3, 2, 2), np.float32)
 

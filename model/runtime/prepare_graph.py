@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import onnx
 
-from sameface.model import graph, openvino_session
-from sameface.model.batch_size import measure_batch_size
 from sameface.model.bundles.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
 from sameface.model.errors import BundleRefused
 from sameface.model.faces import Floats
 from sameface.model.files import hash_file, write_atomically
-from sameface.model.session import describe_engines, open_session
+from sameface.model.runtime import graph_rewrites as graph
+from sameface.model.runtime import openvino as openvino_session
+from sameface.model.runtime.batch_size import measure_batch_size
+from sameface.model.runtime.session import describe_engines, open_session
 
 log = logging.getLogger("sameface.session")
 

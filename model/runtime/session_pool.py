@@ -8,8 +8,8 @@ from typing import Any
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.errors import DeviceUnavailable
 from sameface.model.faces import Floats
-from sameface.model.preparation import prepare_graph
-from sameface.model.session import PROVIDERS, open_session
+from sameface.model.runtime.prepare_graph import prepare_graph
+from sameface.model.runtime.session import PROVIDERS, open_session
 
 
 class Runtime:

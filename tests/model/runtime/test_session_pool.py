@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sameface.model.bundles.bundle import Bundle
-from sameface.model.runtime import open_runtime
+from sameface.model.runtime.session_pool import open_runtime
 from tests.networks import DIMENSION, random_pixels, run_published
 
 

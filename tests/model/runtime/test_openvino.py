@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sameface.model import preparation
 from sameface.model.bundles.bundle import Bundle
-from sameface.model.openvino_session import OpenVinoSession, find_version
-from sameface.model.preparation import prepare_graph
-from sameface.model.runtime import open_runtime
-from sameface.model.session import describe_engines, open_session
+from sameface.model.runtime import prepare_graph as preparation
+from sameface.model.runtime.openvino import OpenVinoSession, find_version
+from sameface.model.runtime.prepare_graph import prepare_graph
+from sameface.model.runtime.session import describe_engines, open_session
+from sameface.model.runtime.session_pool import open_runtime
 from tests.networks import DIMENSION, build_detector, build_recogniser
 
 pytestmark = pytest.mark.skipif(find_version() is None, reason="the extra `openvino` is not installed")
