@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import Field
 
 from sameface.api.schemas import Response
-from sameface.model.calibrations import Calibrations
+from sameface.model.decision.calibration_files import Calibrations
 
 
 class MeasuredRate(Response):

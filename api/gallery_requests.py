@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from sameface.api.schemas import CalibrationName, FacePolicy, Id, OnePolicy, Photo, Rate, Request, Similarity
-from sameface.model.decide import Rule
+from sameface.model.decision.thresholds import Rule
 from sameface.model.enrolment import Application
 from sameface.model.faces import Embedding
 from sameface.model.gallery import Gallery

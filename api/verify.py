@@ -11,7 +11,7 @@ from sameface.api.documentation import PHOTO_PROBLEMS, answers, document_body
 from sameface.api.schemas import VerifyRequest, VerifyResponse
 from sameface.api.uploads import body_of
 from sameface.model.answers import EnrolledPerson
-from sameface.model.decide import Rule
+from sameface.model.decision.thresholds import Rule
 from sameface.model.gallery import Gallery as OpenGallery
 
 router = APIRouter(prefix="/v1", tags=["verify"], dependencies=[READ, ROOM])

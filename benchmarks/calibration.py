@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.accuracy import open_from
-from sameface.model.calibration import Curve, fit_curve
-from sameface.model.decide import share_out
+from sameface.model.decision.calibration import Curve, fit_curve
+from sameface.model.decision.thresholds import share_out
 from sameface.model.faces import Keys
 from sameface.model.intervals import Rate, measure_rates
 from sameface.model.labelled import read_labelled

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from sameface.model.compare import measure_similarity
+from sameface.model.decision.similarity import measure_similarity
 from sameface.model.faces import AlignedFace, EmbeddedFace, Embedding
 from sameface.model.timing import Stopwatch
 

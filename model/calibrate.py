@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from sameface.model.bundles.bundle import Bundle
-from sameface.model.calibration import Calibration, Evidence, fit_curve, measure_decades
-from sameface.model.calibrations import complete_name
+from sameface.model.decision.calibration import Calibration, Evidence, fit_curve, measure_decades
+from sameface.model.decision.calibration_files import complete_name
 from sameface.model.errors import LabelsRefused
 from sameface.model.fusion import measure_fusions
 from sameface.model.groups import Group, measure_groups

@@ -8,10 +8,10 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from sameface.model.calibrate import calibrate as measure
-from sameface.model.calibration import Calibration, need_more
-from sameface.model.calibrations import save_calibration
 from sameface.model.commands import AsJson, Data, Detector, Device, pipeline_for
-from sameface.model.decide import TARGET_FMR, Rule
+from sameface.model.decision.calibration import Calibration, need_more
+from sameface.model.decision.calibration_files import save_calibration
+from sameface.model.decision.thresholds import TARGET_FMR, Rule
 from sameface.model.folders import DEFAULT_DATA, DataFolder
 from sameface.model.groups import compare_groups, read_groups
 from sameface.model.intervals import ErrorRates, Rate

@@ -15,7 +15,7 @@ from rich.table import Table
 from sameface.model.bundles.bundle import MANIFEST, Bundle, load_bundle, read_contract, read_json, save_bundle
 from sameface.model.bundles.published import MODELS
 from sameface.model.bundles.pull import pull_model, pull_portraits
-from sameface.model.decide import Rule
+from sameface.model.decision.thresholds import Rule
 from sameface.model.errors import BundleRefused, UnsupportedImage
 from sameface.model.folders import DEFAULT_DATA, DataFolder
 from sameface.model.photo.draw import draw_faces

@@ -9,9 +9,9 @@ import numpy as np
 
 from sameface.model.answers import EnrolledPerson
 from sameface.model.bundles.bundle import Bundle
-from sameface.model.calibrations import Calibrations
 from sameface.model.candidates import select_search_device
-from sameface.model.decide import Rule, Threshold, Thresholds
+from sameface.model.decision.calibration_files import Calibrations
+from sameface.model.decision.thresholds import Rule, Threshold, Thresholds
 from sameface.model.errors import InvalidEmbedding, ModelMismatch, PersonNotFound
 from sameface.model.faces import UNIT, Embedding, Floats
 from sameface.model.indexes import open_indexes

@@ -12,7 +12,7 @@ from rich.table import Column, Table
 
 from sameface.model import identify as identification
 from sameface.model.commands import AsJson, Data, Detector, Device, Recognizer, pipeline_for
-from sameface.model.decide import Rule
+from sameface.model.decision.thresholds import Rule
 from sameface.model.enrolment import Application, Registrar
 from sameface.model.errors import CannotServe, CollectionNotFound, InvalidId, SamefaceError
 from sameface.model.folders import DEFAULT_DATA, DataFolder

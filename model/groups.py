@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sameface.model.calibration import GroupRates
+from sameface.model.decision.calibration import GroupRates
 from sameface.model.errors import LabelsRefused
 from sameface.model.intervals import measure_rates
 from sameface.model.labelled import SHOWN, LabelledFaces

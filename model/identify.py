@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sameface.model.decide import AT_ANY_SIZE, Rule
+from sameface.model.decision.thresholds import AT_ANY_SIZE, Rule
 from sameface.model.errors import NoFaceFound, SamefaceError
 from sameface.model.faces import AlignedFace, EmbeddedFace, Embedding
 from sameface.model.gallery import Candidate, Gallery

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sameface.model.decide import AT_ANY_SIZE
+from sameface.model.decision.thresholds import AT_ANY_SIZE
 from sameface.model.errors import NotCalibrated
 from sameface.model.faces import Embedding
 from sameface.model.gallery import Gallery

@@ -9,8 +9,15 @@ from PIL import Image
 
 from sameface.model.answers import Decision, EnrolledPerson, Look, Side, compare
 from sameface.model.bundles.bundle import load_bundle
-from sameface.model.calibrations import Calibrations
-from sameface.model.decide import AT_OWN_RATE, TARGET_FMR, TARGET_FPIR, Rule, Threshold, Thresholds
+from sameface.model.decision.calibration_files import Calibrations
+from sameface.model.decision.thresholds import (
+    AT_OWN_RATE,
+    TARGET_FMR,
+    TARGET_FPIR,
+    Rule,
+    Threshold,
+    Thresholds,
+)
 from sameface.model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
 from sameface.model.faces import AlignedFace, DetectedFace, EmbeddedFace
 from sameface.model.folders import DataFolder

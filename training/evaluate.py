@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sameface.model.calibration import RULE_OF_30, GroupRates
+from sameface.model.decision.calibration import RULE_OF_30, GroupRates
 from sameface.model.errors import LabelsRefused
 from sameface.model.groups import measure_groups, read_groups
 from sameface.model.intervals import ErrorRates, Rate, measure_mean_rate, measure_rates, measure_share

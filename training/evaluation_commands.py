@@ -9,7 +9,7 @@ from rich.table import Table
 
 from sameface.model.calibration_commands import Aligned, BundleFolder, Groups, find_bundle
 from sameface.model.commands import AsJson, Data, Detector, Device, pipeline_for
-from sameface.model.decide import Rule
+from sameface.model.decision.thresholds import Rule
 from sameface.model.folders import DEFAULT_DATA
 from sameface.model.intervals import Rate
 from sameface.model.terminal import console, print_json, report_counts

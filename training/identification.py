@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sameface.model.calibration import RULE_OF_30
+from sameface.model.decision.calibration import RULE_OF_30
 from sameface.model.faces import Floats, Keys
 from sameface.model.intervals import Rate, draw_people, summarize
 from sameface.model.scores import Flags, LabelledEmbeddings, count_scores

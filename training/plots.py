@@ -8,7 +8,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sameface.model.calibration import RULE_OF_30
+from sameface.model.decision.calibration import RULE_OF_30
 from sameface.training.evaluate import BINS, Evaluation
 
 COLOURS = ("#1f5fa8", "#c8501e")

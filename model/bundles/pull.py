@@ -9,7 +9,7 @@ from pathlib import Path
 from sameface.model.bundles.bundle import Bundle, load_bundle, save_bundle
 from sameface.model.bundles.package_index import PackageIndex
 from sameface.model.bundles.published import MODELS, PORTRAITS, SHIPPED, Address, PackageMember, PublishedFile
-from sameface.model.calibrations import FOLDER
+from sameface.model.decision.calibration_files import FOLDER
 from sameface.model.errors import BundleRefused, PullFailed
 from sameface.model.files import hash_file, write_atomically
 from sameface.model.progress import Progress, ignore_progress

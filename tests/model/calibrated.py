@@ -2,8 +2,8 @@
 
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.calibrate import calibrate
-from sameface.model.calibration import Calibration
-from sameface.model.calibrations import save_calibration
+from sameface.model.decision.calibration import Calibration
+from sameface.model.decision.calibration_files import save_calibration
 from sameface.model.labelled import LabelledFaces
 from tests.model.strangers import draw_people
 

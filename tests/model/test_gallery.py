@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sameface.model.bundles.bundle import Bundle, load_bundle
-from sameface.model.decide import Rule
+from sameface.model.decision.thresholds import Rule
 from sameface.model.errors import CalibrationNotFound, InvalidEmbedding, ModelMismatch
 from sameface.model.gallery import Gallery
 from sameface.model.records import Collection

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image, ImageFilter
 
 from sameface.model.bundles.published import MODELS
-from sameface.model.compare import measure_similarity
+from sameface.model.decision.similarity import measure_similarity
 from sameface.model.faces import EmbeddedFace
 from sameface.model.folders import DataFolder
 from sameface.model.photo.quality import assess_quality

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sameface.model.bundles.bundle import NAME, Bundle, freeze, read_json, rewrite_contract
-from sameface.model.calibration import Calibration, Curve, Evidence, GroupRates
+from sameface.model.decision.calibration import Calibration, Curve, Evidence, GroupRates
 from sameface.model.errors import BundleRefused, CalibrationNotFound, CalibrationRefused
 from sameface.model.files import write_atomically
 from sameface.model.fusion import Worth

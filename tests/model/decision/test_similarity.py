@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sameface.model.compare import measure_similarity
+from sameface.model.decision.similarity import measure_similarity
 from sameface.model.errors import BundleRefused, ModelMismatch
 from sameface.model.faces import Embedding
 from sameface.model.photo.embed import to_unit

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sameface.model.bundles.bundle import Bundle, load_bundle
-from sameface.model.calibrations import Calibrations
-from sameface.model.decide import Rule, Thresholds, add_up, share_out
+from sameface.model.decision.calibration_files import Calibrations
+from sameface.model.decision.thresholds import Rule, Thresholds, add_up, share_out
 from sameface.model.errors import (
     CalibrationNotFound,
     FmrNotSupported,

@@ -7,7 +7,7 @@ import pytest
 
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.bundles.published import MODELS, SHIPPED
-from sameface.model.calibrations import Calibrations, load_calibrations, save_calibration
+from sameface.model.decision.calibration_files import Calibrations, load_calibrations, save_calibration
 from sameface.model.errors import CalibrationNotFound, CalibrationRefused
 from tests.model.calibrated import LOWEST, calibrate_bundle, measure
 from tests.networks import build_recogniser

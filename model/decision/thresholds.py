@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from sameface.model.calibration import Calibration
-from sameface.model.calibrations import Calibrations
+from sameface.model.decision.calibration import Calibration
+from sameface.model.decision.calibration_files import Calibrations
 from sameface.model.errors import FmrNotSupported, FpirNotSupported, InvalidRule, NotCalibrated, SamefaceError
 
 TARGET_FMR = 1e-4
