@@ -17,7 +17,7 @@ from sameface.api.settings import Settings
 from sameface.model.enrolment import Registrar as OpenRegistrar
 from sameface.model.gallery import Gallery as OpenGallery
 from sameface.model.pipeline import Pipeline as LoadedPipeline
-from sameface.model.records import Collection as StoredCollection
+from sameface.model.store.records import Collection as StoredCollection
 
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9._~-]{1,128}$")]
 bearer = HTTPBearer(auto_error=False, description="Needed only where the server has API keys.")

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from sameface.api.schemas import Face, Response
 from sameface.model.gallery import Gallery
-from sameface.model.records import Collection
+from sameface.model.store.records import Collection
 
 
 class CollectionResponse(Response):

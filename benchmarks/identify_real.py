@@ -24,7 +24,7 @@ from benchmarks.accuracy import open_from
 from sameface.model.faces import Embedding
 from sameface.model.gallery import Candidate, Gallery
 from sameface.model.pipeline import Pipeline
-from sameface.model.records import NewFace, NewPerson
+from sameface.model.store.records import NewFace, NewPerson
 
 LIMIT = 10
 THRESHOLDS = (0.30, 0.363, 0.40, 0.45, 0.50)

@@ -33,9 +33,9 @@ from sameface.model.faces import Floats
 from sameface.model.folders import DataFolder
 from sameface.model.gallery import Gallery
 from sameface.model.index import BLAS_THRESHOLD, FaceIndex
-from sameface.model.records import Collection, NewFace, NewPerson
 from sameface.model.search_threads import faiss
 from sameface.model.snapshot import load_snapshot
+from sameface.model.store.records import Collection, NewFace, NewPerson
 
 SINGLE, TURN, MANY = 400, 50, 4_096
 WARM_UP = 100

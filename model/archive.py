@@ -19,7 +19,7 @@ import numpy as np
 
 from sameface.model.errors import ArchiveRefused
 from sameface.model.faces import are_unit
-from sameface.model.records import ID, NewFace, NewPerson
+from sameface.model.store.records import ID, NewFace, NewPerson
 
 KIND, VERSION = "collection", 1
 COMPRESSION = 6

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameface.model.faces import Floats, Keys
-from sameface.model.records import FaceBlock
+from sameface.model.store.records import FaceBlock
 
 GROWTH = 1.125  # room is made for an eighth more than there is: rarely enough, and little is wasted
 ROWS_AT_ONCE = 50_000

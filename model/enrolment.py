@@ -14,7 +14,7 @@ from sameface.model.gallery import Gallery
 from sameface.model.oddities import find_oddities
 from sameface.model.photo.image import encode_png
 from sameface.model.pipeline import Pipeline
-from sameface.model.records import Answered, Collection, NewFace, NewPerson
+from sameface.model.store.records import Answered, Collection, NewFace, NewPerson
 
 Answer: TypeAlias = dict[str, Any]
 Outcome: TypeAlias = NewFace | SamefaceError

@@ -16,8 +16,8 @@ from sameface.model.errors import InvalidEmbedding, ModelMismatch, PersonNotFoun
 from sameface.model.faces import UNIT, Embedding, Floats
 from sameface.model.indexes import open_indexes
 from sameface.model.pipeline import Pipeline
-from sameface.model.records import Answered, Collection, NewPerson
-from sameface.model.store import Store
+from sameface.model.store.records import Answered, Collection, NewPerson
+from sameface.model.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from sameface.model.gallery import Gallery, open_gallery
 from sameface.model.identify import Question
 from sameface.model.photo.image import PHOTO_NAMES, read_photo
 from sameface.model.pipeline import Pipeline
-from sameface.model.records import ID, Collection
-from sameface.model.store import Store
+from sameface.model.store.records import ID, Collection
+from sameface.model.store.store import Store
 from sameface.model.terminal import console, print_json
 
 app = typer.Typer()

@@ -9,7 +9,7 @@ from sameface.model.errors import NoFaceFound, SamefaceError
 from sameface.model.faces import AlignedFace, EmbeddedFace, Embedding
 from sameface.model.gallery import Candidate, Gallery
 from sameface.model.pipeline import Pipeline
-from sameface.model.records import Collection
+from sameface.model.store.records import Collection
 from sameface.model.timing import Stopwatch
 
 

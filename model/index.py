@@ -19,8 +19,8 @@ from sameface.model.columns import Columns
 from sameface.model.faces import Floats
 from sameface.model.locks import SharedLock
 from sameface.model.means import Means
-from sameface.model.records import Changes
 from sameface.model.search_threads import faiss
+from sameface.model.store.records import Changes
 
 BLAS_THRESHOLD = 2048  # probes x dimension from which FAISS multiplies matrices: far below its own default
 DEAD_SHARE = 0.1  # of the rows may be dead before they are cleared away

@@ -12,9 +12,9 @@ from sameface.model.candidates import choose_kind
 from sameface.model.faces import Keys
 from sameface.model.index import FaceIndex
 from sameface.model.locks import hold
-from sameface.model.records import Collection
 from sameface.model.snapshot import SnapshotRefused, load_snapshot, read_sequence, save_snapshot
-from sameface.model.store import Store
+from sameface.model.store.records import Collection
+from sameface.model.store.store import Store
 
 log = logging.getLogger("sameface.index")
 

@@ -9,7 +9,14 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy.exc import DatabaseError, OperationalError
 
-from sameface.model.checks import (
+from sameface.model.errors import CollectionNotFound, UpkeepRunning
+from sameface.model.faces import are_unit
+from sameface.model.index import FaceIndex
+from sameface.model.indexes import Indexes, open_indexes
+from sameface.model.snapshot import SnapshotRefused, read_sequence
+from sameface.model.store.drafts import drafting, drop
+from sameface.model.store.records import Collection, FaceBlock
+from sameface.model.store.soundness import (
     count_foreign,
     count_orphans,
     count_rows,
@@ -18,14 +25,7 @@ from sameface.model.checks import (
     has_every_change,
     recount,
 )
-from sameface.model.drafts import drafting, drop
-from sameface.model.errors import CollectionNotFound, UpkeepRunning
-from sameface.model.faces import are_unit
-from sameface.model.index import FaceIndex
-from sameface.model.indexes import Indexes, open_indexes
-from sameface.model.records import Collection, FaceBlock
-from sameface.model.snapshot import SnapshotRefused, read_sequence
-from sameface.model.store import Store
+from sameface.model.store.store import Store
 
 NAMED = 5  # people that a finding names
 BACKUP = "stop the server and restore a backup"

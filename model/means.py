@@ -4,7 +4,7 @@ import numpy as np
 
 from sameface.model.columns import Columns
 from sameface.model.faces import Keys
-from sameface.model.records import FaceBlock
+from sameface.model.store.records import FaceBlock
 
 
 class Means:

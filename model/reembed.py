@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from sameface.model.bundles.bundle import MANIFEST, Bundle, Contract, load_bundle
-from sameface.model.differences import count_without_crop, mirror, read_missing
-from sameface.model.drafts import drafting, drop, drop_leftovers, replace
 from sameface.model.errors import BundleRefused, CollectionNotFound, ReembedRefused, SamefaceError
 from sameface.model.faces import Pixels
 from sameface.model.folders import DataFolder
@@ -19,11 +17,13 @@ from sameface.model.photo.align import align_face
 from sameface.model.photo.embed import Embedder
 from sameface.model.photo.image import ImageLimits, decode_image, encode_png
 from sameface.model.progress import Progress, ignore_progress
-from sameface.model.records import Collection, NewPerson
-from sameface.model.rows import add_newcomers
 from sameface.model.runtime.session import available_cores, select_device
 from sameface.model.runtime.session_pool import open_runtime
-from sameface.model.store import Store
+from sameface.model.store.draft_differences import count_without_crop, mirror, read_missing
+from sameface.model.store.drafts import drafting, drop, drop_leftovers, replace
+from sameface.model.store.people import add_newcomers
+from sameface.model.store.records import Collection, NewPerson
+from sameface.model.store.store import Store
 
 FACES_AT_ONCE = 200  # that are embedded and then written in one transaction
 LAST_FACES = 50  # that may be embedded while other writers wait

@@ -19,8 +19,8 @@ from sameface.model.candidates import Faiss, choose_share
 from sameface.model.columns import Columns
 from sameface.model.files import replacing
 from sameface.model.index import FaceIndex
-from sameface.model.records import FaceBlock
 from sameface.model.search_threads import faiss
+from sameface.model.store.records import FaceBlock
 
 VERSION = 2
 HEADER_BYTES = 1024

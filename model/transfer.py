@@ -8,13 +8,13 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from sameface.model.archive import Header, read_archive, write_archive
-from sameface.model.drafts import drafting, drop, drop_leftovers, publish, refuse_taken
 from sameface.model.errors import ArchiveRefused, InvalidId
 from sameface.model.files import replacing
 from sameface.model.progress import Progress, ignore_progress
-from sameface.model.records import ID, Collection, NewPerson
-from sameface.model.rows import read_newcomers
-from sameface.model.store import Store
+from sameface.model.store.drafts import drafting, drop, drop_leftovers, publish, refuse_taken
+from sameface.model.store.people import read_newcomers
+from sameface.model.store.records import ID, Collection, NewPerson
+from sameface.model.store.store import Store
 
 PEOPLE_AT_ONCE = 50  # that are read, with all their crops
 FACES_AT_ONCE = 500  # that are written in one transaction, while other writers wait

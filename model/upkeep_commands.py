@@ -12,9 +12,9 @@ from sameface.model.bundles.bundle import load_bundle
 from sameface.model.commands import AsJson, Data, Device
 from sameface.model.folders import DEFAULT_DATA, DataFolder
 from sameface.model.inspection import Finding, check_gallery
-from sameface.model.records import Collection
 from sameface.model.reembed import move_collection
-from sameface.model.store import Store
+from sameface.model.store.records import Collection
+from sameface.model.store.store import Store
 from sameface.model.terminal import console, print_json, report_counts
 from sameface.model.transfer import export_collection, import_collection
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from sameface.model.archive import describe_person
 from sameface.model.faces import Embedding, Floats
-from sameface.model.records import NewFace, NewPerson
-from sameface.model.rows import read_newcomers
-from sameface.model.store import Store
+from sameface.model.store.people import read_newcomers
+from sameface.model.store.records import NewFace, NewPerson
+from sameface.model.store.store import Store
 
 
 def random_units(count: int, dimension: int, seed: int = 0) -> Floats:

@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 from sameface.model import transfer
-from sameface.model.drafts import drafting
 from sameface.model.errors import AlreadyExists, ArchiveRefused, CollectionNotFound, InvalidId, UpkeepRunning
 from sameface.model.photo.image import encode_png
-from sameface.model.records import Collection, NewFace, NewPerson
-from sameface.model.store import Store
+from sameface.model.store.drafts import drafting
+from sameface.model.store.records import Collection, NewFace, NewPerson
+from sameface.model.store.store import Store
 from sameface.model.transfer import export_collection, import_collection
 from tests.model.people import everybody, newcomer, random_units
 
@@ -303,7 +303,7 @@ IMPORTER = """
 import sys
 from pathlib import Path
 from sameface.model import transfer
-from sameface.model.store import Store
+from sameface.model.store.store import Store
 transfer.FACES_AT_ONCE = 3
 store, archive = Store(Path(sys.argv[1])), Path(sys.argv[2])
 transfer.import_collection(store, archive, "copy", lambda *step: print(*step, flush=True))

@@ -11,7 +11,7 @@ from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.decision.thresholds import Rule
 from sameface.model.errors import CalibrationNotFound, InvalidEmbedding, ModelMismatch
 from sameface.model.gallery import Gallery
-from sameface.model.records import Collection
+from sameface.model.store.records import Collection
 from tests.model.people import newcomer, probe, random_units
 from tests.networks import DIMENSION, build_recogniser
 

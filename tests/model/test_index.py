@@ -12,7 +12,7 @@ from sameface.model.candidates import select_search_device
 from sameface.model.errors import DeviceUnavailable
 from sameface.model.faces import Floats
 from sameface.model.index import FaceIndex
-from sameface.model.records import Changes, FaceBlock
+from sameface.model.store.records import Changes, FaceBlock
 from tests.model.people import people_like, random_units
 
 DIMENSION = 16

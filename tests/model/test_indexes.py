@@ -19,9 +19,9 @@ from sameface.model.gallery import Gallery
 from sameface.model.index import FaceIndex
 from sameface.model.indexes import Indexes
 from sameface.model.locks import hold
-from sameface.model.records import Collection
 from sameface.model.snapshot import save_snapshot
-from sameface.model.store import Store
+from sameface.model.store.records import Collection
+from sameface.model.store.store import Store
 from tests.model.people import newcomer, people_like, random_units
 
 DIMENSION = 16

@@ -11,13 +11,13 @@ import pytest
 
 from sameface.model import candidates as candidates_module
 from sameface.model import indexes as indexes_module
-from sameface.model import store as store_module
-from sameface.model.drafts import drafting
 from sameface.model.errors import CollectionNotFound
 from sameface.model.indexes import open_indexes
 from sameface.model.inspection import Comparison, check_gallery
-from sameface.model.records import Collection
-from sameface.model.store import Store
+from sameface.model.store import store as store_module
+from sameface.model.store.drafts import drafting
+from sameface.model.store.records import Collection
+from sameface.model.store.store import Store
 from sameface.model.transfer import export_collection, import_collection
 from tests.model.people import newcomer, random_units
 

@@ -20,10 +20,10 @@ from sameface.model.inspection import check_gallery
 from sameface.model.photo.align import align_face
 from sameface.model.photo.embed import Embedder
 from sameface.model.photo.image import ImageLimits, decode_image, encode_png
-from sameface.model.records import Answered, Collection, NewFace, NewPerson
 from sameface.model.reembed import Reembedder, move_collection
 from sameface.model.runtime.session_pool import open_runtime
-from sameface.model.store import Store
+from sameface.model.store.records import Answered, Collection, NewFace, NewPerson
+from sameface.model.store.store import Store
 from tests.model.people import everybody, newcomer, probe, random_units
 from tests.networks import DIMENSION, build_recogniser
 
@@ -357,7 +357,7 @@ def test_what_a_crash_after_the_move_left_is_cleared_away(
         raise Interruption
 
     with monkeypatch.context() as patch:
-        patch.setattr("sameface.model.drafts.drop", crash)
+        patch.setattr("sameface.model.store.drafts.drop", crash)
         with pytest.raises(Interruption):
             move()
     assert [draft.name for draft in store.list_collections(drafts=True)] == ["staff (replaced)"]

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from sameface.model.database import Database
 from sameface.model.errors import AlreadyExists, CollectionNotFound, FaceNotFound, PersonNotFound
 from sameface.model.faces import Floats, Keys
 from sameface.model.locks import hold
-from sameface.model.records import Answered, Changes, Collection, FaceBlock, NewPerson, Person
-from sameface.model.rows import (
+from sameface.model.store.people import (
     add_newcomers,
     count_up,
     faces_of,
@@ -27,7 +25,9 @@ from sameface.model.rows import (
     remember,
     to_block,
 )
-from sameface.model.schema import changes, collections, faces, migrate, people
+from sameface.model.store.records import Answered, Changes, Collection, FaceBlock, NewPerson, Person
+from sameface.model.store.sqlite import Database
+from sameface.model.store.tables import changes, collections, faces, migrate, people
 
 ROWS_AT_ONCE = 2_000
 

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from sameface.model import store as store_module
 from sameface.model.errors import (
     AlreadyExists,
     CollectionNotFound,
@@ -25,9 +24,10 @@ from sameface.model.errors import (
     StorageFull,
     StoreRefused,
 )
-from sameface.model.records import Answered, Collection, NewFace, NewPerson
-from sameface.model.schema import VERSION
-from sameface.model.store import Store
+from sameface.model.store import store as store_module
+from sameface.model.store.records import Answered, Collection, NewFace, NewPerson
+from sameface.model.store.store import Store
+from sameface.model.store.tables import VERSION
 from tests.model.people import newcomer, random_units
 
 DIMENSION = 8
@@ -281,7 +281,7 @@ def test_a_gallery_of_the_first_version_is_brought_to_this_one(tmp_path: Path) -
 WRITER = """
 import sys
 from pathlib import Path
-from sameface.model.store import Store
+from sameface.model.store.store import Store
 from tests.model.people import newcomer, random_units
 store = Store(Path(sys.argv[1]))
 staff = store.get_collection("staff")
@@ -311,7 +311,7 @@ def test_what_was_acknowledged_survives_a_kill(store: Store, staff: Collection, 
 MAKER = """
 import sys, time
 from pathlib import Path
-from sameface.model.store import Store
+from sameface.model.store.store import Store
 while time.time() < float(sys.argv[2]):
     pass
 Store(Path(sys.argv[1])).close()

@@ -8,8 +8,16 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Select, delete, insert, or_, select, update
 
 from sameface.model.errors import AlreadyExists, CollectionNotFound, PersonNotFound
-from sameface.model.records import Answered, Collection, FaceBlock, NewFace, NewPerson, Person, StoredFace
-from sameface.model.schema import answers, changes, collections, faces, people
+from sameface.model.store.records import (
+    Answered,
+    Collection,
+    FaceBlock,
+    NewFace,
+    NewPerson,
+    Person,
+    StoredFace,
+)
+from sameface.model.store.tables import answers, changes, collections, faces, people
 
 ANSWER_SECONDS = 24 * 3600
 DRAFTS = ("% (importing)", "% (reembedding %)", "% (replaced)")  # names that no request can have

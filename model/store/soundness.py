@@ -2,8 +2,8 @@
 
 from sqlalchemy import Connection, func, select, update
 
-from sameface.model.records import Collection
-from sameface.model.schema import changes, collections, faces, people
+from sameface.model.store.records import Collection
+from sameface.model.store.tables import changes, collections, faces, people
 
 MOST_FAULTS = 20  # that SQLite names
 

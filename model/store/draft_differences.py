@@ -2,9 +2,9 @@
 
 from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, literal, or_, select, update
 
-from sameface.model.records import Collection, NewPerson
-from sameface.model.rows import count_up, record_changes, restore_face
-from sameface.model.schema import faces, people
+from sameface.model.store.people import count_up, record_changes, restore_face
+from sameface.model.store.records import Collection, NewPerson
+from sameface.model.store.tables import faces, people
 
 MIRRORED = ("name", "metadata", "created_at")  # of a person
 

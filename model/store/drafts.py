@@ -7,10 +7,10 @@ from sqlalchemy import Connection, delete, select, update
 
 from sameface.model.errors import AlreadyExists, UpkeepRunning
 from sameface.model.locks import hold
-from sameface.model.records import Collection
-from sameface.model.rows import refuse_gone
-from sameface.model.schema import answers, collections, faces
-from sameface.model.store import Store
+from sameface.model.store.people import refuse_gone
+from sameface.model.store.records import Collection
+from sameface.model.store.store import Store
+from sameface.model.store.tables import answers, collections, faces
 
 FACES_AT_ONCE = 1_000  # that are deleted in one transaction
 
