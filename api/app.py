@@ -27,7 +27,7 @@ from sameface.api.metrics import Metrics, RequestMeter
 from sameface.api.settings import Settings
 from sameface.api.uploads import UploadBudget
 from sameface.model.errors import SamefaceError
-from sameface.model.gallery import open_gallery
+from sameface.model.gallery.gallery import open_gallery
 from sameface.model.pipeline import open_pipeline
 
 log = logging.getLogger("sameface")

@@ -9,7 +9,7 @@ from sameface.api.gallery_responses import EnrolledFace, IdentifyResult, Oddity
 from sameface.api.schemas import Id, Response
 from sameface.model.enrolment import Application
 from sameface.model.faces import Embedding
-from sameface.model.gallery import Gallery
+from sameface.model.gallery.gallery import Gallery
 
 EntryId = Annotated[str, Field(min_length=1, max_length=255)]
 

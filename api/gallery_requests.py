@@ -11,7 +11,7 @@ from sameface.api.schemas import CalibrationName, FacePolicy, Id, OnePolicy, Pho
 from sameface.model.decision.thresholds import Rule
 from sameface.model.enrolment import Application
 from sameface.model.faces import Embedding
-from sameface.model.gallery import Gallery
+from sameface.model.gallery.gallery import Gallery
 from sameface.model.identify import Question
 
 MAX_METADATA_BYTES = 16_000

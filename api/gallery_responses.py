@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from sameface.api.schemas import Face, Response
-from sameface.model.gallery import Gallery
+from sameface.model.gallery.gallery import Gallery
 from sameface.model.store.records import Collection
 
 

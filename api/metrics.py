@@ -13,7 +13,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sameface.model.gallery import Gallery
+from sameface.model.gallery.gallery import Gallery
 from sameface.model.observe import Observer
 from sameface.model.pipeline import Pipeline
 

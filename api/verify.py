@@ -12,7 +12,7 @@ from sameface.api.schemas import VerifyRequest, VerifyResponse
 from sameface.api.uploads import body_of
 from sameface.model.answers import EnrolledPerson
 from sameface.model.decision.thresholds import Rule
-from sameface.model.gallery import Gallery as OpenGallery
+from sameface.model.gallery.gallery import Gallery as OpenGallery
 
 router = APIRouter(prefix="/v1", tags=["verify"], dependencies=[READ, ROOM])
 

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.server import read_resident_bytes
-from sameface.model.candidates import Faiss, build_candidates
 from sameface.model.faces import Floats
-from sameface.model.index import FaceIndex
-from sameface.model.search_threads import faiss
+from sameface.model.gallery.index.face_index import FaceIndex
+from sameface.model.gallery.index.faiss_search import Faiss, build_candidates
+from sameface.model.gallery.index.search_threads import faiss
 
 BLOCK = 256  # probes at once
 NEIGHBOURS = 10

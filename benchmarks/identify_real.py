@@ -22,7 +22,7 @@ from rich.table import Table
 
 from benchmarks.accuracy import open_from
 from sameface.model.faces import Embedding
-from sameface.model.gallery import Candidate, Gallery
+from sameface.model.gallery.gallery import Candidate, Gallery
 from sameface.model.pipeline import Pipeline
 from sameface.model.store.records import NewFace, NewPerson
 

@@ -31,10 +31,10 @@ from benchmarks.server import Server, serve
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.faces import Floats
 from sameface.model.folders import DataFolder
-from sameface.model.gallery import Gallery
-from sameface.model.index import BLAS_THRESHOLD, FaceIndex
-from sameface.model.search_threads import faiss
-from sameface.model.snapshot import load_snapshot
+from sameface.model.gallery.gallery import Gallery
+from sameface.model.gallery.index.face_index import BLAS_THRESHOLD, FaceIndex
+from sameface.model.gallery.index.search_threads import faiss
+from sameface.model.gallery.index.snapshot import load_snapshot
 from sameface.model.store.records import Collection, NewFace, NewPerson
 
 SINGLE, TURN, MANY = 400, 50, 4_096

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from sameface.model.errors import IdempotencyKeyReused, SamefaceError
 from sameface.model.faces import EmbeddedFace, Embedding
-from sameface.model.gallery import Gallery
+from sameface.model.gallery.gallery import Gallery
 from sameface.model.oddities import find_oddities
 from sameface.model.photo.image import encode_png
 from sameface.model.pipeline import Pipeline

@@ -16,7 +16,7 @@ from sameface.model.decision.thresholds import Rule
 from sameface.model.enrolment import Application, Registrar
 from sameface.model.errors import CannotServe, CollectionNotFound, InvalidId, SamefaceError
 from sameface.model.folders import DEFAULT_DATA, DataFolder
-from sameface.model.gallery import Gallery, open_gallery
+from sameface.model.gallery.gallery import Gallery, open_gallery
 from sameface.model.identify import Question
 from sameface.model.photo.image import PHOTO_NAMES, read_photo
 from sameface.model.pipeline import Pipeline

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sameface.model.decision.thresholds import AT_ANY_SIZE, Rule
 from sameface.model.errors import NoFaceFound, SamefaceError
 from sameface.model.faces import AlignedFace, EmbeddedFace, Embedding
-from sameface.model.gallery import Candidate, Gallery
+from sameface.model.gallery.gallery import Candidate, Gallery
 from sameface.model.pipeline import Pipeline
 from sameface.model.store.records import Collection
 from sameface.model.timing import Stopwatch

@@ -11,9 +11,9 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 
 from sameface.model.errors import CollectionNotFound, UpkeepRunning
 from sameface.model.faces import are_unit
-from sameface.model.index import FaceIndex
-from sameface.model.indexes import Indexes, open_indexes
-from sameface.model.snapshot import SnapshotRefused, read_sequence
+from sameface.model.gallery.index.collection_indexes import Indexes, open_indexes
+from sameface.model.gallery.index.face_index import FaceIndex
+from sameface.model.gallery.index.snapshot import SnapshotRefused, read_sequence
 from sameface.model.store.drafts import drafting, drop
 from sameface.model.store.records import Collection, FaceBlock
 from sameface.model.store.soundness import (

@@ -8,7 +8,7 @@ import numpy as np
 from sameface.model.decision.thresholds import AT_ANY_SIZE
 from sameface.model.errors import NotCalibrated
 from sameface.model.faces import Embedding
-from sameface.model.gallery import Gallery
+from sameface.model.gallery.gallery import Gallery
 from sameface.model.store.records import Collection, NewFace, NewPerson
 
 Warnings = list[dict[str, Any]]

@@ -12,7 +12,7 @@ from sameface.model.bundles.bundle import MANIFEST, Bundle, Contract, load_bundl
 from sameface.model.errors import BundleRefused, CollectionNotFound, ReembedRefused, SamefaceError
 from sameface.model.faces import Pixels
 from sameface.model.folders import DataFolder
-from sameface.model.indexes import open_indexes
+from sameface.model.gallery.index.collection_indexes import open_indexes
 from sameface.model.photo.align import align_face
 from sameface.model.photo.embed import Embedder
 from sameface.model.photo.image import ImageLimits, decode_image, encode_png

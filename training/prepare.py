@@ -15,7 +15,7 @@ from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.errors import FaceTooSmall, NoFaceFound, SamefaceError
 from sameface.model.faces import Pixels
 from sameface.model.files import write_atomically
-from sameface.model.locks import hold
+from sameface.model.gallery.index.shared_lock import hold
 from sameface.model.parallel import work_through
 from sameface.model.photo.align import align_face
 from sameface.model.photo.choose_face import FACE_POLICIES

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from sqlalchemy import Connection, delete, select, update
 
 from sameface.model.errors import AlreadyExists, UpkeepRunning
-from sameface.model.locks import hold
+from sameface.model.gallery.index.shared_lock import hold
 from sameface.model.store.people import refuse_gone
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store

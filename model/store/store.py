@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from sameface.model.errors import AlreadyExists, CollectionNotFound, FaceNotFound, PersonNotFound
 from sameface.model.faces import Floats, Keys
-from sameface.model.locks import hold
+from sameface.model.gallery.index.shared_lock import hold
 from sameface.model.store.people import (
     add_newcomers,
     count_up,

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sameface.model import candidates as candidates_module
-from sameface.model import indexes as indexes_module
 from sameface.model.errors import CollectionNotFound
-from sameface.model.indexes import open_indexes
+from sameface.model.gallery.index import collection_indexes as indexes_module
+from sameface.model.gallery.index import faiss_search as candidates_module
+from sameface.model.gallery.index.collection_indexes import open_indexes
 from sameface.model.inspection import Comparison, check_gallery
 from sameface.model.store import store as store_module
 from sameface.model.store.drafts import drafting

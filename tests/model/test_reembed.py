@@ -15,7 +15,7 @@ from sameface.model.bundles.bundle import Bundle, load_bundle, save_bundle
 from sameface.model.errors import BundleRefused, CollectionNotFound, ModelMismatch, ReembedRefused
 from sameface.model.faces import Pixels
 from sameface.model.folders import DataFolder
-from sameface.model.gallery import Gallery
+from sameface.model.gallery.gallery import Gallery
 from sameface.model.inspection import check_gallery
 from sameface.model.photo.align import align_face
 from sameface.model.photo.embed import Embedder

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from PIL.JpegImagePlugin import get_sampling
 
-from sameface.model.locks import hold
+from sameface.model.gallery.index.shared_lock import hold
 from sameface.model.pipeline import Pipeline, PipelineOptions
 from sameface.training.dataset import open_faces
 from sameface.training.errors import DatasetRefused

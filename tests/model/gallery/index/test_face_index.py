@@ -6,12 +6,12 @@ import faiss
 import numpy as np
 import pytest
 
-from sameface.model import candidates as candidates_module
-from sameface.model import index as index_module
-from sameface.model.candidates import select_search_device
 from sameface.model.errors import DeviceUnavailable
 from sameface.model.faces import Floats
-from sameface.model.index import FaceIndex
+from sameface.model.gallery.index import face_index as index_module
+from sameface.model.gallery.index import faiss_search as candidates_module
+from sameface.model.gallery.index.face_index import FaceIndex
+from sameface.model.gallery.index.faiss_search import select_search_device
 from sameface.model.store.records import Changes, FaceBlock
 from tests.model.people import people_like, random_units
 

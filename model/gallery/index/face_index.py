@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sameface.model.candidates import (
+from sameface.model.faces import Floats
+from sameface.model.gallery.index.embedding_rows import Columns
+from sameface.model.gallery.index.faiss_search import (
     OUTGROWN,
     Faiss,
     build_candidates,
@@ -15,11 +17,9 @@ from sameface.model.candidates import (
     compare_all,
     find_candidates,
 )
-from sameface.model.columns import Columns
-from sameface.model.faces import Floats
-from sameface.model.locks import SharedLock
-from sameface.model.means import Means
-from sameface.model.search_threads import faiss
+from sameface.model.gallery.index.person_means import Means
+from sameface.model.gallery.index.search_threads import faiss
+from sameface.model.gallery.index.shared_lock import SharedLock
 from sameface.model.store.records import Changes
 
 BLAS_THRESHOLD = 2048  # probes x dimension from which FAISS multiplies matrices: far below its own default

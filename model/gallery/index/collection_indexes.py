@@ -8,11 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sameface.model.candidates import choose_kind
 from sameface.model.faces import Keys
-from sameface.model.index import FaceIndex
-from sameface.model.locks import hold
-from sameface.model.snapshot import SnapshotRefused, load_snapshot, read_sequence, save_snapshot
+from sameface.model.gallery.index.face_index import FaceIndex
+from sameface.model.gallery.index.faiss_search import choose_kind
+from sameface.model.gallery.index.shared_lock import hold
+from sameface.model.gallery.index.snapshot import (
+    SnapshotRefused,
+    load_snapshot,
+    read_sequence,
+    save_snapshot,
+)
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 

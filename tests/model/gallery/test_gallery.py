@@ -10,7 +10,7 @@ import pytest
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.decision.thresholds import Rule
 from sameface.model.errors import CalibrationNotFound, InvalidEmbedding, ModelMismatch
-from sameface.model.gallery import Gallery
+from sameface.model.gallery.gallery import Gallery
 from sameface.model.store.records import Collection
 from tests.model.people import newcomer, probe, random_units
 from tests.networks import DIMENSION, build_recogniser

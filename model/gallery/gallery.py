@@ -9,12 +9,12 @@ import numpy as np
 
 from sameface.model.answers import EnrolledPerson
 from sameface.model.bundles.bundle import Bundle
-from sameface.model.candidates import select_search_device
 from sameface.model.decision.calibration_files import Calibrations
 from sameface.model.decision.thresholds import Rule, Threshold, Thresholds
 from sameface.model.errors import InvalidEmbedding, ModelMismatch, PersonNotFound
 from sameface.model.faces import UNIT, Embedding, Floats
-from sameface.model.indexes import open_indexes
+from sameface.model.gallery.index.collection_indexes import open_indexes
+from sameface.model.gallery.index.faiss_search import select_search_device
 from sameface.model.pipeline import Pipeline
 from sameface.model.store.records import Answered, Collection, NewPerson
 from sameface.model.store.store import Store

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sameface.model.columns import Columns
 from sameface.model.faces import Keys
+from sameface.model.gallery.index.embedding_rows import Columns
 from sameface.model.store.records import FaceBlock
 
 

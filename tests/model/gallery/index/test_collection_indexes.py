@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from sameface.model import candidates as candidates_module
-from sameface.model import index as index_module
-from sameface.model import indexes as indexes_module
 from sameface.model.bundles.bundle import load_bundle
 from sameface.model.faces import Embedding
-from sameface.model.gallery import Gallery
-from sameface.model.index import FaceIndex
-from sameface.model.indexes import Indexes
-from sameface.model.locks import hold
-from sameface.model.snapshot import save_snapshot
+from sameface.model.gallery.gallery import Gallery
+from sameface.model.gallery.index import collection_indexes as indexes_module
+from sameface.model.gallery.index import face_index as index_module
+from sameface.model.gallery.index import faiss_search as candidates_module
+from sameface.model.gallery.index.collection_indexes import Indexes
+from sameface.model.gallery.index.face_index import FaceIndex
+from sameface.model.gallery.index.shared_lock import hold
+from sameface.model.gallery.index.snapshot import save_snapshot
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from tests.model.people import newcomer, people_like, random_units

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sameface.model.columns import Columns
 from sameface.model.errors import DeviceUnavailable
 from sameface.model.faces import Floats
-from sameface.model.search_threads import faiss
+from sameface.model.gallery.index.embedding_rows import Columns
+from sameface.model.gallery.index.search_threads import faiss
 
 log = logging.getLogger("sameface.index")
 

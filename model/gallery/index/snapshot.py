@@ -15,11 +15,11 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from sameface.model.candidates import Faiss, choose_share
-from sameface.model.columns import Columns
 from sameface.model.files import replacing
-from sameface.model.index import FaceIndex
-from sameface.model.search_threads import faiss
+from sameface.model.gallery.index.embedding_rows import Columns
+from sameface.model.gallery.index.face_index import FaceIndex
+from sameface.model.gallery.index.faiss_search import Faiss, choose_share
+from sameface.model.gallery.index.search_threads import faiss
 from sameface.model.store.records import FaceBlock
 
 VERSION = 2
