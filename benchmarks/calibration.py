@@ -23,10 +23,10 @@ from benchmarks.accuracy import open_from
 from sameface.model.decision.calibration import Curve, fit_curve
 from sameface.model.decision.thresholds import share_out
 from sameface.model.faces import Keys
-from sameface.model.intervals import Rate, measure_rates
-from sameface.model.labelled import read_labelled
-from sameface.model.pictures import choose_embed
-from sameface.model.scores import LabelledEmbeddings, score_all_pairs
+from sameface.model.measurement.embed_photos import choose_embed
+from sameface.model.measurement.intervals import Rate, measure_rates
+from sameface.model.measurement.labelled_photos import read_labelled
+from sameface.model.measurement.scores import LabelledEmbeddings, score_all_pairs
 from sameface.model.terminal import report_counts
 from sameface.training.identification import measure_probes
 

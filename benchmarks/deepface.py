@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.load import form_request
 from benchmarks.server import Server
-from sameface.model.pairs import Pair
+from sameface.model.measurement.lfw_pairs import Pair
 
 REQUIREMENTS = ("deepface[api]",)
 FIELDS = {"model_name": "SFace", "detector_backend": "yunet"}

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sameface.model.pairs import Pair, read_pairs
+from sameface.model.measurement.lfw_pairs import Pair, read_pairs
 
 
 def read_lfw(folder: Path) -> list[Pair]:

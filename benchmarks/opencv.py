@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 
 from benchmarks.load import Load, run_callers
-from sameface.model.pairs import Pair
+from sameface.model.measurement.lfw_pairs import Pair
 
 SCORE = (
     0.7  # of a face: with OpenCV's own 0.9 the photos of 74 of the 3,000 pairs of lfw_dev seem to have none

@@ -28,7 +28,7 @@ from benchmarks.load import Load, run_load, verify_request
 from benchmarks.server import Server, serve
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.folders import DataFolder
-from sameface.model.pairs import Pair
+from sameface.model.measurement.lfw_pairs import Pair
 from sameface.model.runtime.session import available_cores
 
 CLIENTS = (1, 4, 16)

@@ -7,16 +7,21 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from sameface.model.calibrate import calibrate as measure
 from sameface.model.commands import AsJson, Data, Detector, Device, pipeline_for
 from sameface.model.decision.calibration import Calibration, need_more
 from sameface.model.decision.calibration_files import save_calibration
 from sameface.model.decision.thresholds import TARGET_FMR, Rule
 from sameface.model.folders import DEFAULT_DATA, DataFolder
-from sameface.model.groups import compare_groups, read_groups
-from sameface.model.intervals import ErrorRates, Rate
-from sameface.model.labelled import LabelledFaces, Lookalikes, find_lookalikes, read_labelled
-from sameface.model.pictures import choose_embed
+from sameface.model.measurement.embed_photos import choose_embed
+from sameface.model.measurement.fit_calibration import calibrate as measure
+from sameface.model.measurement.groups import compare_groups, read_groups
+from sameface.model.measurement.intervals import ErrorRates, Rate
+from sameface.model.measurement.labelled_photos import (
+    LabelledFaces,
+    Lookalikes,
+    find_lookalikes,
+    read_labelled,
+)
 from sameface.model.terminal import console, print_json, report_counts
 
 app = typer.Typer()

@@ -7,14 +7,20 @@ import numpy as np
 
 from sameface.model.decision.calibration import RULE_OF_30, GroupRates
 from sameface.model.errors import LabelsRefused
-from sameface.model.groups import measure_groups, read_groups
-from sameface.model.intervals import ErrorRates, Rate, measure_mean_rate, measure_rates, measure_share
-from sameface.model.labelled import LabelledFaces
-from sameface.model.pairs import decide_by_folds
-from sameface.model.pictures import choose_embed
+from sameface.model.measurement.embed_photos import choose_embed
+from sameface.model.measurement.groups import measure_groups, read_groups
+from sameface.model.measurement.intervals import (
+    ErrorRates,
+    Rate,
+    measure_mean_rate,
+    measure_rates,
+    measure_share,
+)
+from sameface.model.measurement.labelled_photos import LabelledFaces
+from sameface.model.measurement.lfw_pairs import decide_by_folds
+from sameface.model.measurement.scores import STEPS, LabelledEmbeddings, ListedPairs, Scores, score_all_pairs
 from sameface.model.pipeline import Pipeline
 from sameface.model.progress import Progress, ignore_progress
-from sameface.model.scores import STEPS, LabelledEmbeddings, ListedPairs, Scores, score_all_pairs
 from sameface.training.evaluation_data import EvaluationData, ListedFaces
 from sameface.training.identification import Identification, measure_identification
 

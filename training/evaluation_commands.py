@@ -11,7 +11,7 @@ from sameface.model.calibration_commands import Aligned, BundleFolder, Groups, f
 from sameface.model.commands import AsJson, Data, Detector, Device, pipeline_for
 from sameface.model.decision.thresholds import Rule
 from sameface.model.folders import DEFAULT_DATA
-from sameface.model.intervals import Rate
+from sameface.model.measurement.intervals import Rate
 from sameface.model.terminal import console, print_json, report_counts
 from sameface.training.evaluate import Evaluation
 from sameface.training.evaluate import evaluate as measure

@@ -11,12 +11,12 @@ import numpy as np
 
 from sameface.model.errors import PairsRefused
 from sameface.model.faces import Floats, Keys
-from sameface.model.labelled import LabelledFaces, read_labelled
-from sameface.model.pairs import read_pairs
+from sameface.model.measurement.embed_photos import Embed, Failure, embed_all
+from sameface.model.measurement.labelled_photos import LabelledFaces, read_labelled
+from sameface.model.measurement.lfw_pairs import read_pairs
+from sameface.model.measurement.scores import ListedPairs
 from sameface.model.photo.image import read_photo
-from sameface.model.pictures import Embed, Failure, embed_all
 from sameface.model.progress import Progress
-from sameface.model.scores import ListedPairs
 from sameface.training.templates import find_template_lists, read_templates
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from sameface.model.decision.calibration import RULE_OF_30
 from sameface.model.faces import Floats, Keys
-from sameface.model.intervals import Rate, draw_people, summarize
-from sameface.model.scores import Flags, LabelledEmbeddings, count_scores
+from sameface.model.measurement.intervals import Rate, draw_people, summarize
+from sameface.model.measurement.scores import Flags, LabelledEmbeddings, count_scores
 
 FPIRS = (0.1, 0.01, 0.001)
 LEFT_OUT = 3  # of those who could be enrolled, every third is not

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from sameface.model.faces import Floats
-from sameface.model.pairs import PairAccuracy, measure_accuracy, read_pairs
+from sameface.model.measurement.lfw_pairs import PairAccuracy, measure_accuracy, read_pairs
 from sameface.training.crop import to_input
 from sameface.training.dataset import decode_crop
 from sameface.training.errors import DatasetRefused

@@ -7,7 +7,7 @@ import numpy as np
 
 from sameface.model.errors import PairsRefused
 from sameface.model.faces import Floats, Keys
-from sameface.model.scores import Flags, ListedPairs
+from sameface.model.measurement.scores import Flags, ListedPairs
 
 Lists = tuple[Path, Path, Path]
 

@@ -15,7 +15,7 @@ from PIL import Image
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.errors import BundleRefused, PairsRefused
 from sameface.model.faces import Pixels
-from sameface.model.pairs import Pair, PairAccuracy, measure_accuracy, read_pairs
+from sameface.model.measurement.lfw_pairs import Pair, PairAccuracy, measure_accuracy, read_pairs
 from sameface.model.photo.embed import Embedder
 from sameface.model.photo.image import PHOTO_NAMES
 from sameface.model.runtime.session_pool import open_runtime

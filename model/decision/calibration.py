@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from sameface.model.errors import CalibrationRefused, LabelsRefused
-from sameface.model.fusion import Worth
-from sameface.model.intervals import ErrorRates, measure_rates
-from sameface.model.scores import STEPS, LabelledEmbeddings, Scores
+from sameface.model.measurement.face_counts import Worth
+from sameface.model.measurement.intervals import ErrorRates, measure_rates
+from sameface.model.measurement.scores import STEPS, LabelledEmbeddings, Scores
 
 RULE_OF_30 = 30  # false matches that are expected where a rate counts as supported
 KNOTS_PER_DECADE = 20

@@ -11,8 +11,8 @@ from sameface.model.bundles.bundle import NAME, Bundle, freeze, read_json, rewri
 from sameface.model.decision.calibration import Calibration, Curve, Evidence, GroupRates
 from sameface.model.errors import BundleRefused, CalibrationNotFound, CalibrationRefused
 from sameface.model.files import write_atomically
-from sameface.model.fusion import Worth
-from sameface.model.intervals import ErrorRates, Rate
+from sameface.model.measurement.face_counts import Worth
+from sameface.model.measurement.intervals import ErrorRates, Rate
 
 FOLDER = "calibrations"
 

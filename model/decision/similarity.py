@@ -4,7 +4,7 @@ import numpy as np
 
 from sameface.model.errors import ModelMismatch
 from sameface.model.faces import Embedding
-from sameface.model.scores import DIGITS
+from sameface.model.measurement.scores import DIGITS
 
 
 def measure_similarity(probe: Embedding, reference: Embedding) -> float:

@@ -1,10 +1,10 @@
 """Calibrations of any bundle, made of random people in a moment."""
 
 from sameface.model.bundles.bundle import Bundle
-from sameface.model.calibrate import calibrate
 from sameface.model.decision.calibration import Calibration
 from sameface.model.decision.calibration_files import save_calibration
-from sameface.model.labelled import LabelledFaces
+from sameface.model.measurement.fit_calibration import calibrate
+from sameface.model.measurement.labelled_photos import LabelledFaces
 from tests.model.strangers import draw_people
 
 PAIRS = 79_600  # impostors of 200 people with two faces: rates from 3.8e-4 up are supported

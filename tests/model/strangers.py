@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from sameface.model.scores import LabelledEmbeddings
+from sameface.model.measurement.scores import LabelledEmbeddings
 
 DIMENSION = 32
 

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from sameface.model.errors import LabelsRefused
-from sameface.model.intervals import measure_mean_rate, measure_rates, measure_share
+from sameface.model.measurement.intervals import measure_mean_rate, measure_rates, measure_share
+from sameface.model.measurement.scores import ListedPairs, score_all_pairs
 from sameface.model.pipeline import Pipeline
-from sameface.model.scores import ListedPairs, score_all_pairs
 from sameface.training.evaluate import CURVE, bin_scores, draw_curves, evaluate, find_equal, measure_accuracy
 from sameface.training.evaluation_data import open_data
 from sameface.training.report import write_report
 from tests.model.calibrated import calibrate_bundle
+from tests.model.measurement.test_labelled_photos import write
 from tests.model.strangers import draw_people
-from tests.model.test_labelled import write
 from tests.networks import build_recogniser
 from tests.pictures import photo_of
 

@@ -8,12 +8,12 @@ import pytest
 from PIL import Image
 
 from sameface.model.errors import PairsRefused
-from sameface.model.labelled import LabelledFaces
-from sameface.model.pictures import choose_embed
+from sameface.model.measurement.embed_photos import choose_embed
+from sameface.model.measurement.labelled_photos import LabelledFaces
 from sameface.model.pipeline import Pipeline
 from sameface.model.progress import ignore_progress
 from sameface.training.evaluation_data import ListedFaces, open_data, unpickle_bin
-from tests.model.test_labelled import write
+from tests.model.measurement.test_labelled_photos import write
 from tests.pictures import encode, photo_of
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sameface.model.scores import LabelledEmbeddings
+from sameface.model.measurement.scores import LabelledEmbeddings
 from sameface.training.identification import measure_identification, measure_probes
 from tests.model.strangers import draw_people
 

@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from sameface.model.pairs import measure_accuracy
+from sameface.model.measurement.lfw_pairs import measure_accuracy
 from sameface.training.backbones import build_backbone
 from sameface.training.crop import to_input
 from sameface.training.dataset import decode_crop

@@ -8,7 +8,7 @@ import pytest
 
 from sameface.model.decision.calibration import Curve, fit_curve, measure_decades, need_more
 from sameface.model.errors import CalibrationRefused, LabelsRefused
-from sameface.model.scores import count_scores, score_all_pairs
+from sameface.model.measurement.scores import count_scores, score_all_pairs
 from tests.model.strangers import draw_people, true_fmr
 
 

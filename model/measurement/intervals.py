@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameface.model.faces import Floats
-from sameface.model.scores import Flags, LabelledEmbeddings, ListedPairs, to_step, to_steps, walk_tiles
+from sameface.model.measurement.scores import (
+    Flags,
+    LabelledEmbeddings,
+    ListedPairs,
+    to_step,
+    to_steps,
+    walk_tiles,
+)
 
 Rates: TypeAlias = NDArray[np.float64]
 Weights: TypeAlias = NDArray[np.floating]  # of some pairs, in every draw

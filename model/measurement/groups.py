@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from sameface.model.decision.calibration import GroupRates
 from sameface.model.errors import LabelsRefused
-from sameface.model.intervals import measure_rates
-from sameface.model.labelled import SHOWN, LabelledFaces
-from sameface.model.scores import LabelledEmbeddings, Scores, score_all_pairs
+from sameface.model.measurement.intervals import measure_rates
+from sameface.model.measurement.labelled_photos import SHOWN, LabelledFaces
+from sameface.model.measurement.scores import LabelledEmbeddings, Scores, score_all_pairs
 
 
 @dataclass(frozen=True, slots=True, eq=False)

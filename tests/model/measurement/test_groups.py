@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from sameface.model.calibrate import calibrate
 from sameface.model.errors import LabelsRefused
-from sameface.model.groups import compare_groups, measure_groups, read_groups
-from sameface.model.labelled import LabelledFaces
-from sameface.model.scores import LabelledEmbeddings
+from sameface.model.measurement.fit_calibration import calibrate
+from sameface.model.measurement.groups import compare_groups, measure_groups, read_groups
+from sameface.model.measurement.labelled_photos import LabelledFaces
+from sameface.model.measurement.scores import LabelledEmbeddings
 from tests.model.calibrated import draw_faces
 from tests.networks import build_recogniser
 

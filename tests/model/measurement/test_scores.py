@@ -6,8 +6,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from sameface.model import scores
-from sameface.model.scores import LabelledEmbeddings, count_scores, score_all_pairs
+from sameface.model.measurement import scores
+from sameface.model.measurement.scores import LabelledEmbeddings, count_scores, score_all_pairs
 from tests.model.strangers import draw_people
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sameface.model.errors import PairsRefused
-from sameface.model.pairs import Pair, find_best_threshold, measure_accuracy, read_pairs
+from sameface.model.measurement.lfw_pairs import Pair, find_best_threshold, measure_accuracy, read_pairs
 
 NOWHERE = Path("nowhere")
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameface.model.faces import Floats
-from sameface.model.scores import LabelledEmbeddings
+from sameface.model.measurement.scores import LabelledEmbeddings
 
 FACES = (2, 4, 8)  # per person, as far as there are people who have so many
 LEAST_PEOPLE = 30

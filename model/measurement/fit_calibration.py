@@ -7,10 +7,10 @@ from sameface.model.bundles.bundle import Bundle
 from sameface.model.decision.calibration import Calibration, Evidence, fit_curve, measure_decades
 from sameface.model.decision.calibration_files import complete_name
 from sameface.model.errors import LabelsRefused
-from sameface.model.fusion import measure_fusions
-from sameface.model.groups import Group, measure_groups
-from sameface.model.labelled import LabelledFaces
-from sameface.model.scores import score_all_pairs
+from sameface.model.measurement.face_counts import measure_fusions
+from sameface.model.measurement.groups import Group, measure_groups
+from sameface.model.measurement.labelled_photos import LabelledFaces
+from sameface.model.measurement.scores import score_all_pairs
 
 
 def calibrate(

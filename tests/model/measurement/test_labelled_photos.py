@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from sameface.model.errors import LabelsRefused
-from sameface.model.labelled import find_lookalikes, read_labelled
-from sameface.model.pictures import choose_embed
+from sameface.model.measurement.embed_photos import choose_embed
+from sameface.model.measurement.labelled_photos import find_lookalikes, read_labelled
 from sameface.model.pipeline import Pipeline
 from tests.model.calibrated import draw_faces
 from tests.pictures import draw_photo, encode, photo_of

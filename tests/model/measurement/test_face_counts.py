@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sameface.model.fusion import Worth, measure_fusions
+from sameface.model.measurement.face_counts import Worth, measure_fusions
 from tests.model.strangers import draw_people
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from sameface.model.errors import PairsRefused
 from sameface.model.faces import Floats, Keys
-from sameface.model.scores import Flags
+from sameface.model.measurement.scores import Flags
 
 
 @dataclass(frozen=True, slots=True)

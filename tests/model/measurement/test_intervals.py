@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from sameface.model import intervals, scores
-from sameface.model.intervals import draw_people as draw_weights
-from sameface.model.intervals import measure_rates, summarize
-from sameface.model.scores import LabelledEmbeddings, score_all_pairs
+from sameface.model.measurement import intervals, scores
+from sameface.model.measurement.intervals import draw_people as draw_weights
+from sameface.model.measurement.intervals import measure_rates, summarize
+from sameface.model.measurement.scores import LabelledEmbeddings, score_all_pairs
 from tests.model.strangers import draw_people, true_fmr
 
 
