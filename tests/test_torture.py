@@ -15,7 +15,7 @@ import httpx
 import numpy as np
 import pytest
 
-from sameface.model.inspection import check_gallery
+from sameface.model.upkeep.check_gallery import check_gallery
 from tests.conftest import address_of
 from tests.model.people import random_units
 from tests.networks import DIMENSION

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from sameface.model.archive import describe_person
 from sameface.model.faces import Embedding, Floats
 from sameface.model.store.people import read_newcomers
 from sameface.model.store.records import NewFace, NewPerson
 from sameface.model.store.store import Store
+from sameface.model.upkeep.archive_file import describe_person
 
 
 def random_units(count: int, dimension: int, seed: int = 0) -> Floats:

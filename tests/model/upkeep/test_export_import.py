@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sameface.model import transfer
 from sameface.model.errors import AlreadyExists, ArchiveRefused, CollectionNotFound, InvalidId, UpkeepRunning
 from sameface.model.photo.image import encode_png
 from sameface.model.store.drafts import drafting
 from sameface.model.store.records import Collection, NewFace, NewPerson
 from sameface.model.store.store import Store
-from sameface.model.transfer import export_collection, import_collection
+from sameface.model.upkeep import export_import as transfer
+from sameface.model.upkeep.export_import import export_collection, import_collection
 from tests.model.people import everybody, newcomer, random_units
 
 DIMENSION = 8
@@ -302,7 +302,7 @@ def test_one_import_at_a_time(store: Store, archive: Path) -> None:
 IMPORTER = """
 import sys
 from pathlib import Path
-from sameface.model import transfer
+from sameface.model.upkeep import export_import as transfer
 from sameface.model.store.store import Store
 transfer.FACES_AT_ONCE = 3
 store, archive = Store(Path(sys.argv[1])), Path(sys.argv[2])

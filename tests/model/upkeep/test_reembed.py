@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sameface.model import reembed as reembed_module
 from sameface.model.bundles.bundle import Bundle, load_bundle, save_bundle
 from sameface.model.errors import BundleRefused, CollectionNotFound, ModelMismatch, ReembedRefused
 from sameface.model.faces import Pixels
 from sameface.model.folders import DataFolder
 from sameface.model.gallery.gallery import Gallery
-from sameface.model.inspection import check_gallery
 from sameface.model.photo.align import align_face
 from sameface.model.photo.embed import Embedder
 from sameface.model.photo.image import ImageLimits, decode_image, encode_png
-from sameface.model.reembed import Reembedder, move_collection
 from sameface.model.runtime.session_pool import open_runtime
 from sameface.model.store.records import Answered, Collection, NewFace, NewPerson
 from sameface.model.store.store import Store
+from sameface.model.upkeep import reembed as reembed_module
+from sameface.model.upkeep.check_gallery import check_gallery
+from sameface.model.upkeep.reembed import Reembedder, move_collection
 from tests.model.people import everybody, newcomer, probe, random_units
 from tests.networks import DIMENSION, build_recogniser
 

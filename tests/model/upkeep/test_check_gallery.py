@@ -13,12 +13,12 @@ from sameface.model.errors import CollectionNotFound
 from sameface.model.gallery.index import collection_indexes as indexes_module
 from sameface.model.gallery.index import faiss_search as candidates_module
 from sameface.model.gallery.index.collection_indexes import open_indexes
-from sameface.model.inspection import Comparison, check_gallery
 from sameface.model.store import store as store_module
 from sameface.model.store.drafts import drafting
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
-from sameface.model.transfer import export_collection, import_collection
+from sameface.model.upkeep.check_gallery import Comparison, check_gallery
+from sameface.model.upkeep.export_import import export_collection, import_collection
 from tests.model.people import newcomer, random_units
 
 DIMENSION = 16

@@ -7,7 +7,6 @@ from pathlib import Path
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from sameface.model.archive import Header, read_archive, write_archive
 from sameface.model.errors import ArchiveRefused, InvalidId
 from sameface.model.files import replacing
 from sameface.model.progress import Progress, ignore_progress
@@ -15,6 +14,7 @@ from sameface.model.store.drafts import drafting, drop, drop_leftovers, publish,
 from sameface.model.store.people import read_newcomers
 from sameface.model.store.records import ID, Collection, NewPerson
 from sameface.model.store.store import Store
+from sameface.model.upkeep.archive_file import Header, read_archive, write_archive
 
 PEOPLE_AT_ONCE = 50  # that are read, with all their crops
 FACES_AT_ONCE = 500  # that are written in one transaction, while other writers wait
