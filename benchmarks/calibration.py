@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.accuracy import open_from
+from sameface.model.commands.terminal import report_counts
 from sameface.model.decision.calibration import Curve, fit_curve
 from sameface.model.decision.thresholds import share_out
 from sameface.model.faces import Keys
@@ -27,7 +28,6 @@ from sameface.model.measurement.embed_photos import choose_embed
 from sameface.model.measurement.intervals import Rate, measure_rates
 from sameface.model.measurement.labelled_photos import read_labelled
 from sameface.model.measurement.scores import LabelledEmbeddings, score_all_pairs
-from sameface.model.terminal import report_counts
 from sameface.training.identification import measure_probes
 
 FMRS = (1e-2, 1e-3, 1e-4)

@@ -8,9 +8,9 @@ import typer
 from rich.logging import RichHandler
 from rich.markup import escape
 
-from sameface.model.commands import AsJson, Data
+from sameface.model.commands.photos import AsJson, Data
+from sameface.model.commands.terminal import console, print_json, screen
 from sameface.model.folders import DEFAULT_DATA, DataFolder
-from sameface.model.terminal import console, print_json, screen
 
 if TYPE_CHECKING:
     from sameface.training.train import Outcome

@@ -7,11 +7,11 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from sameface.model.commands import AsJson, Data, Detector, Device
+from sameface.model.commands.photos import AsJson, Data, Detector, Device
+from sameface.model.commands.terminal import console, print_json, report_counts
 from sameface.model.folders import DEFAULT_DATA, DataFolder
 from sameface.model.photo.image import ImageLimits
 from sameface.model.pipeline import PipelineOptions
-from sameface.model.terminal import console, print_json, report_counts
 from sameface.training.prepare import Summary, open_cutter, prepare_faces
 from sameface.training.synthetic import write_identities, write_pairs
 

@@ -7,12 +7,12 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from sameface.model.calibration_commands import Aligned, BundleFolder, Groups, find_bundle
-from sameface.model.commands import AsJson, Data, Detector, Device, pipeline_for
+from sameface.model.commands.calibrate import Aligned, BundleFolder, Groups, find_bundle
+from sameface.model.commands.photos import AsJson, Data, Detector, Device, pipeline_for
+from sameface.model.commands.terminal import console, print_json, report_counts
 from sameface.model.decision.thresholds import Rule
 from sameface.model.folders import DEFAULT_DATA
 from sameface.model.measurement.intervals import Rate
-from sameface.model.terminal import console, print_json, report_counts
 from sameface.training.evaluate import Evaluation
 from sameface.training.evaluate import evaluate as measure
 from sameface.training.evaluation_data import EvaluationData, open_data

@@ -8,10 +8,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from sameface.model.commands.terminal import to_plain
 from sameface.model.files import write_atomically
 from sameface.model.measurement.groups import compare_groups
 from sameface.model.measurement.intervals import Rate
-from sameface.model.terminal import to_plain
 from sameface.training.evaluate import Evaluation
 from sameface.training.plots import encode, plot_det, plot_roc, plot_scores
 

@@ -15,6 +15,13 @@ from rich.table import Table
 from sameface.model.bundles.bundle import MANIFEST, Bundle, load_bundle, read_contract, read_json, save_bundle
 from sameface.model.bundles.published import MODELS
 from sameface.model.bundles.pull import pull_model, pull_portraits
+from sameface.model.commands.terminal import (
+    console,
+    describe_bundle,
+    describe_decision,
+    print_json,
+    report_downloads,
+)
 from sameface.model.decision.thresholds import Rule
 from sameface.model.errors import BundleRefused, UnsupportedImage
 from sameface.model.folders import DEFAULT_DATA, DataFolder
@@ -22,7 +29,6 @@ from sameface.model.photo.draw import draw_faces
 from sameface.model.photo.image import decode_image, read_photo
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
 from sameface.model.runtime.session_pool import open_runtime
-from sameface.model.terminal import console, describe_bundle, describe_decision, print_json, report_downloads
 
 app = typer.Typer()
 

@@ -11,7 +11,8 @@ from rich.progress import track
 from rich.table import Column, Table
 
 from sameface.model import identify as identification
-from sameface.model.commands import AsJson, Data, Detector, Device, Recognizer, pipeline_for
+from sameface.model.commands.photos import AsJson, Data, Detector, Device, Recognizer, pipeline_for
+from sameface.model.commands.terminal import console, print_json
 from sameface.model.decision.thresholds import Rule
 from sameface.model.enrolment import Application, Registrar
 from sameface.model.errors import CannotServe, CollectionNotFound, InvalidId, SamefaceError
@@ -22,7 +23,6 @@ from sameface.model.photo.image import PHOTO_NAMES, read_photo
 from sameface.model.pipeline import Pipeline
 from sameface.model.store.records import ID, Collection
 from sameface.model.store.store import Store
-from sameface.model.terminal import console, print_json
 
 app = typer.Typer()
 

@@ -9,11 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from sameface.model.bundles.bundle import load_bundle
-from sameface.model.commands import AsJson, Data, Device
+from sameface.model.commands.photos import AsJson, Data, Device
+from sameface.model.commands.terminal import console, print_json, report_counts
 from sameface.model.folders import DEFAULT_DATA, DataFolder
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
-from sameface.model.terminal import console, print_json, report_counts
 from sameface.model.upkeep.check_gallery import Finding, check_gallery
 from sameface.model.upkeep.export_import import export_collection, import_collection
 from sameface.model.upkeep.reembed import move_collection

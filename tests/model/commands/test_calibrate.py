@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sameface.model.bundles import bundle as bundles
-from sameface.model.calibration_commands import calibrate
+from sameface.model.commands.calibrate import calibrate
 from tests.networks import build_recogniser
 from tests.pictures import photo_of
 

@@ -7,7 +7,8 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from sameface.model.commands import AsJson, Data, Detector, Device, pipeline_for
+from sameface.model.commands.photos import AsJson, Data, Detector, Device, pipeline_for
+from sameface.model.commands.terminal import console, print_json, report_counts
 from sameface.model.decision.calibration import Calibration, need_more
 from sameface.model.decision.calibration_files import save_calibration
 from sameface.model.decision.thresholds import TARGET_FMR, Rule
@@ -22,7 +23,6 @@ from sameface.model.measurement.labelled_photos import (
     find_lookalikes,
     read_labelled,
 )
-from sameface.model.terminal import console, print_json, report_counts
 
 app = typer.Typer()
 
