@@ -13,7 +13,7 @@ from sameface.api.dependencies import READ, WRITE, Collection, Gallery, Idempote
 from sameface.api.documentation import BATCH_PROBLEMS, RATE_PROBLEMS, document_batch, stream
 from sameface.api.gallery_requests import EnrolOptions, SearchOptions
 from sameface.api.streams import BatchResponse
-from sameface.model.enrolment import Answer, Application
+from sameface.model.enroll import Answer, Application
 from sameface.model.errors import SamefaceError
 from sameface.model.faces import Embedding
 from sameface.model.identify import Question, Result, identify_many

@@ -7,7 +7,7 @@ from pydantic import Field
 from sameface.api.gallery_requests import EnrolOptions, Metadata, Name, Probe
 from sameface.api.gallery_responses import EnrolledFace, IdentifyResult, Oddity
 from sameface.api.schemas import Id, Response
-from sameface.model.enrolment import Application
+from sameface.model.enroll import Application
 from sameface.model.faces import Embedding
 from sameface.model.gallery.gallery import Gallery
 

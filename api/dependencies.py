@@ -14,7 +14,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sameface.api.errors import Forbidden, NotReady, Unauthorized
 from sameface.api.keys import find_key
 from sameface.api.settings import Settings
-from sameface.model.enrolment import Registrar as OpenRegistrar
+from sameface.model.enroll import Registrar as OpenRegistrar
 from sameface.model.gallery.gallery import Gallery as OpenGallery
 from sameface.model.pipeline import Pipeline as LoadedPipeline
 from sameface.model.store.records import Collection as StoredCollection

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 
 from sameface.api.schemas import CalibrationName, FacePolicy, Id, OnePolicy, Photo, Rate, Request, Similarity
 from sameface.model.decision.thresholds import Rule
-from sameface.model.enrolment import Application
+from sameface.model.enroll import Application
 from sameface.model.faces import Embedding
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.identify import Question

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sameface.model.gallery.gallery import Gallery
-from sameface.model.observe import Observer
+from sameface.model.observer import Observer
 from sameface.model.pipeline import Pipeline
 
 CLIENT_GONE = 499  # in the place of a status, of one that left before its answer

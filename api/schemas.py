@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from sameface.model.answers import Look
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.faces import EmbeddedFace
 from sameface.model.runtime.session_pool import Runtime
+from sameface.model.verify import Look
 
 PHOTO_SCHEMA = {
     "type": "object",

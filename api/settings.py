@@ -8,8 +8,8 @@ from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from sameface.api.keys import ApiKey, parse_key
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR
-from sameface.model.folders import DEFAULT_DATA, DataFolder
 from sameface.model.photo.detect import DetectorOptions
 from sameface.model.photo.image import ImageLimits
 from sameface.model.pipeline import PipelineOptions

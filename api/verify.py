@@ -10,9 +10,9 @@ from sameface.api.dependencies import READ, ROOM, Gallery, Pipeline
 from sameface.api.documentation import PHOTO_PROBLEMS, answers, document_body
 from sameface.api.schemas import VerifyRequest, VerifyResponse
 from sameface.api.uploads import body_of
-from sameface.model.answers import EnrolledPerson
 from sameface.model.decision.thresholds import Rule
 from sameface.model.gallery.gallery import Gallery as OpenGallery
+from sameface.model.verify import EnrolledPerson
 
 router = APIRouter(prefix="/v1", tags=["verify"], dependencies=[READ, ROOM])
 

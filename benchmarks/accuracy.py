@@ -18,7 +18,7 @@ from rich.table import Table
 
 from benchmarks.lfw import read_lfw
 from benchmarks.opencv import OpenCvPath
-from sameface.model.folders import DataFolder
+from sameface.model.data_folder import DataFolder
 from sameface.model.measurement.lfw_pairs import Pair, measure_accuracy
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
 

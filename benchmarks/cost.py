@@ -30,7 +30,7 @@ from benchmarks.load import Connection, form_request
 from benchmarks.opencv import OpenCvPath
 from benchmarks.server import serve
 from sameface.model.bundles.bundle import load_bundle
-from sameface.model.folders import DataFolder
+from sameface.model.data_folder import DataFolder
 
 PHOTOS = [  # width, height, faces
     (250, 250, 1),

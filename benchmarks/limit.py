@@ -22,8 +22,8 @@ from rich.console import Console
 from rich.table import Table
 
 from sameface.model.bundles.bundle import Bundle, load_bundle
+from sameface.model.data_folder import DataFolder
 from sameface.model.faces import Floats
-from sameface.model.folders import DataFolder
 from sameface.model.runtime import graph_rewrites as graph
 from sameface.model.runtime import openvino as openvino_session
 from sameface.model.runtime.openvino import OpenVinoSession

@@ -27,7 +27,7 @@ from benchmarks.limit import Way, count_verifications, draw_sample, find_picked,
 from benchmarks.load import Load, run_load, verify_request
 from benchmarks.server import Server, serve
 from sameface.model.bundles.bundle import Bundle, load_bundle
-from sameface.model.folders import DataFolder
+from sameface.model.data_folder import DataFolder
 from sameface.model.measurement.lfw_pairs import Pair
 from sameface.model.runtime.session import available_cores
 

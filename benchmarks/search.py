@@ -29,8 +29,8 @@ from benchmarks.people import FACES_EACH, PEOPLE_AT_ONCE, People
 from benchmarks.recall import judge, share_right
 from benchmarks.server import Server, serve
 from sameface.model.bundles.bundle import Bundle, load_bundle
+from sameface.model.data_folder import DataFolder
 from sameface.model.faces import Floats
-from sameface.model.folders import DataFolder
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.gallery.index.face_index import BLAS_THRESHOLD, FaceIndex
 from sameface.model.gallery.index.search_threads import faiss

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from sameface.model.answers import Decision, EnrolledPerson, Look, Side, compare
 from sameface.model.bundles.bundle import load_bundle
+from sameface.model.data_folder import DataFolder
 from sameface.model.decision.calibration_files import Calibrations
 from sameface.model.decision.thresholds import (
     AT_OWN_RATE,
@@ -20,8 +20,7 @@ from sameface.model.decision.thresholds import (
 )
 from sameface.model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
 from sameface.model.faces import AlignedFace, DetectedFace, EmbeddedFace
-from sameface.model.folders import DataFolder
-from sameface.model.observe import SILENT, Observer
+from sameface.model.observer import SILENT, Observer
 from sameface.model.photo.align import align_face, fit_similarity
 from sameface.model.photo.choose_face import FACE_POLICIES
 from sameface.model.photo.detect import Detector, DetectorOptions
@@ -32,6 +31,7 @@ from sameface.model.runtime.session import available_cores, select_device
 from sameface.model.runtime.session_pool import open_runtime
 from sameface.model.runtime.work_queue import Workers
 from sameface.model.timing import Stopwatch
+from sameface.model.verify import Decision, EnrolledPerson, Look, Side, compare
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sameface.model.observe import SILENT, Observer
+from sameface.model.observer import SILENT, Observer
 
 
 class Stopwatch:

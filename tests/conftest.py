@@ -19,8 +19,8 @@ import uvicorn
 from sameface.api.app import create_app
 from sameface.api.settings import Settings
 from sameface.model.bundles.pull import pull_model, pull_portraits
+from sameface.model.data_folder import DataFolder
 from sameface.model.errors import PullFailed
-from sameface.model.folders import DataFolder
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
 from tests.api.collections import make_collection
 from tests.networks import build_detector, build_recogniser

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from sameface.model.commands.photos import AsJson, Data
 from sameface.model.commands.terminal import console, print_json, screen
-from sameface.model.folders import DEFAULT_DATA, DataFolder
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 
 if TYPE_CHECKING:
     from sameface.training.train import Outcome

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from sameface.model.commands.photos import AsJson, Data, Detector, Device
 from sameface.model.commands.terminal import console, print_json, report_counts
-from sameface.model.folders import DEFAULT_DATA, DataFolder
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.photo.image import ImageLimits
 from sameface.model.pipeline import PipelineOptions
 from sameface.training.prepare import Summary, open_cutter, prepare_faces

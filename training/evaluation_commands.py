@@ -10,8 +10,8 @@ from rich.table import Table
 from sameface.model.commands.calibrate import Aligned, BundleFolder, Groups, find_bundle
 from sameface.model.commands.photos import AsJson, Data, Detector, Device, pipeline_for
 from sameface.model.commands.terminal import console, print_json, report_counts
+from sameface.model.data_folder import DEFAULT_DATA
 from sameface.model.decision.thresholds import Rule
-from sameface.model.folders import DEFAULT_DATA
 from sameface.model.measurement.intervals import Rate
 from sameface.training.evaluate import Evaluation
 from sameface.training.evaluate import evaluate as measure

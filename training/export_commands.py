@@ -9,8 +9,8 @@ from rich.markup import escape
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.commands.photos import AsJson, Data
 from sameface.model.commands.terminal import console, describe_bundle, print_json
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import BundleRefused
-from sameface.model.folders import DEFAULT_DATA, DataFolder
 from sameface.training.export import (
     Trained,
     describe_contract,

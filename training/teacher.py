@@ -7,9 +7,9 @@ import numpy as np
 
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.bundles.published import MODELS
+from sameface.model.data_folder import DataFolder
 from sameface.model.faces import Floats
 from sameface.model.files import replacing
-from sameface.model.folders import DataFolder
 from sameface.model.photo.embed import Embedder
 from sameface.model.progress import Progress
 from sameface.model.runtime.session import available_cores, select_device

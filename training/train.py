@@ -10,8 +10,8 @@ import torch
 from torch import distributed
 
 from sameface.model.commands.terminal import report_counts
+from sameface.model.data_folder import DataFolder
 from sameface.model.faces import Floats
-from sameface.model.folders import DataFolder
 from sameface.training.checkpoint import BEST, LAST, load_checkpoint, save_checkpoint
 from sameface.training.dataset import FaceSet, open_faces
 from sameface.training.errors import CheckpointRefused, RecipeRefused, TrainingDiverged

@@ -13,10 +13,10 @@ from rich.table import Column, Table
 from sameface.model import identify as identification
 from sameface.model.commands.photos import AsJson, Data, Detector, Device, Recognizer, pipeline_for
 from sameface.model.commands.terminal import console, print_json
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.thresholds import Rule
-from sameface.model.enrolment import Application, Registrar
+from sameface.model.enroll import Application, Registrar
 from sameface.model.errors import CannotServe, CollectionNotFound, InvalidId, SamefaceError
-from sameface.model.folders import DEFAULT_DATA, DataFolder
 from sameface.model.gallery.gallery import Gallery, open_gallery
 from sameface.model.identify import Question
 from sameface.model.photo.image import PHOTO_NAMES, read_photo

@@ -22,9 +22,9 @@ from sameface.model.commands.terminal import (
     print_json,
     report_downloads,
 )
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.thresholds import Rule
 from sameface.model.errors import BundleRefused, UnsupportedImage
-from sameface.model.folders import DEFAULT_DATA, DataFolder
 from sameface.model.photo.draw import draw_faces
 from sameface.model.photo.image import decode_image, read_photo
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline

@@ -20,10 +20,10 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from sameface.model.answers import Decision, Look
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.faces import Embedding
 from sameface.model.progress import Progress as Report
+from sameface.model.verify import Decision, Look
 
 console = Console()
 screen = Console(stderr=True)  # for what is no answer: progress, warnings

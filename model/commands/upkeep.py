@@ -11,7 +11,7 @@ from rich.table import Table
 from sameface.model.bundles.bundle import load_bundle
 from sameface.model.commands.photos import AsJson, Data, Device
 from sameface.model.commands.terminal import console, print_json, report_counts
-from sameface.model.folders import DEFAULT_DATA, DataFolder
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from sameface.model.upkeep.check_gallery import Finding, check_gallery

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from sameface.model.answers import EnrolledPerson
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.decision.calibration_files import Calibrations
 from sameface.model.decision.thresholds import Rule, Threshold, Thresholds
@@ -18,6 +17,7 @@ from sameface.model.gallery.index.faiss_search import select_search_device
 from sameface.model.pipeline import Pipeline
 from sameface.model.store.records import Answered, Collection, NewPerson
 from sameface.model.store.store import Store
+from sameface.model.verify import EnrolledPerson
 
 
 @dataclass(frozen=True, slots=True)

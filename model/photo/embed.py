@@ -8,7 +8,7 @@ import numpy as np
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.errors import BundleRefused
 from sameface.model.faces import Embedding, Floats, Pixels
-from sameface.model.observe import SILENT, Observer
+from sameface.model.observer import SILENT, Observer
 from sameface.model.runtime.micro_batcher import MicroBatcher
 from sameface.model.runtime.session_pool import Runtime
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from sameface.model.errors import Overloaded
-from sameface.model.observe import SILENT, Observer
+from sameface.model.observer import SILENT, Observer
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from sameface.model.bundles.bundle import MANIFEST, Bundle, Contract, load_bundle
+from sameface.model.data_folder import DataFolder
 from sameface.model.errors import BundleRefused, CollectionNotFound, ReembedRefused, SamefaceError
 from sameface.model.faces import Pixels
-from sameface.model.folders import DataFolder
 from sameface.model.gallery.index.collection_indexes import open_indexes
 from sameface.model.photo.align import align_face
 from sameface.model.photo.embed import Embedder

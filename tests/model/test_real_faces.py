@@ -14,9 +14,9 @@ import pytest
 from PIL import Image, ImageFilter
 
 from sameface.model.bundles.published import MODELS
+from sameface.model.data_folder import DataFolder
 from sameface.model.decision.similarity import measure_similarity
 from sameface.model.faces import EmbeddedFace
-from sameface.model.folders import DataFolder
 from sameface.model.photo.quality import assess_quality
 from sameface.model.pipeline import Pipeline
 from sameface.model.runtime.session import open_session

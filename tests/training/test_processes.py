@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from sameface.model.folders import DataFolder
+from sameface.model.data_folder import DataFolder
 from sameface.training.checkpoint import load_checkpoint
 from sameface.training.errors import RecipeRefused
 from sameface.training.heads import HEADS, build_head, classification_loss

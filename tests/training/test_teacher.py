@@ -10,8 +10,8 @@ pytest.importorskip("torch")
 import torch
 
 from sameface.model.bundles.bundle import load_bundle
+from sameface.model.data_folder import DataFolder
 from sameface.model.errors import BundleRefused
-from sameface.model.folders import DataFolder
 from sameface.model.photo.embed import Embedder
 from sameface.model.progress import ignore_progress
 from sameface.model.runtime.session_pool import open_runtime

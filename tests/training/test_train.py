@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from sameface.model.folders import DataFolder
+from sameface.model.data_folder import DataFolder
 from sameface.training.checkpoint import BEST, LAST, load_checkpoint
 from sameface.training.errors import CheckpointRefused, RecipeRefused, TrainingDiverged
 from sameface.training.journal import CSV_NAME

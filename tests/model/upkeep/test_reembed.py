@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 
 from sameface.model.bundles.bundle import Bundle, load_bundle, save_bundle
+from sameface.model.data_folder import DataFolder
 from sameface.model.errors import BundleRefused, CollectionNotFound, ModelMismatch, ReembedRefused
 from sameface.model.faces import Pixels
-from sameface.model.folders import DataFolder
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.photo.align import align_face
 from sameface.model.photo.embed import Embedder

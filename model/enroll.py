@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from sameface.model.enroll_warnings import find_oddities
 from sameface.model.errors import IdempotencyKeyReused, SamefaceError
 from sameface.model.faces import EmbeddedFace, Embedding
 from sameface.model.gallery.gallery import Gallery
-from sameface.model.oddities import find_oddities
 from sameface.model.photo.image import encode_png
 from sameface.model.pipeline import Pipeline
 from sameface.model.store.records import Answered, Collection, NewFace, NewPerson
