@@ -41,7 +41,7 @@ format: .venv/developing-$(EXTRA)
 	$(BIN)/ruff check --fix .
 
 openapi: .venv/developing-$(EXTRA)
-	$(BIN)/python -m tests.api.openapi
+	$(BIN)/python -m tests.api.openapi.write
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv

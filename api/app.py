@@ -9,23 +9,23 @@ from fastapi import FastAPI
 from fastapi_swagger import patch_fastapi
 from starlette.middleware.cors import CORSMiddleware
 
-from sameface.api import (
+from sameface.api import metrics
+from sameface.api.body.read_body import UploadBudget
+from sameface.api.errors import add_error_handlers
+from sameface.api.metrics import Metrics, RequestMeter
+from sameface.api.middleware.time_limit import RequestGuard, RequestId
+from sameface.api.routes import (
     batch,
     calibrations,
     collections,
     faces,
     health,
     identify,
-    metrics,
     models,
     people,
     verify,
 )
-from sameface.api.errors import add_error_handlers
-from sameface.api.guard import RequestGuard, RequestId
-from sameface.api.metrics import Metrics, RequestMeter
 from sameface.api.settings import Settings
-from sameface.api.uploads import UploadBudget
 from sameface.model.errors import SamefaceError
 from sameface.model.gallery.gallery import open_gallery
 from sameface.model.pipeline import open_pipeline

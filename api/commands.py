@@ -14,12 +14,12 @@ from fastapi import FastAPI
 from pydantic import ValidationError
 from rich.console import Console
 
+from sameface.api.access.keys import make_key
 from sameface.api.app import create_app
 from sameface.api.errors import name_field
-from sameface.api.keys import make_key
 from sameface.api.metrics import counting_together
 from sameface.api.settings import PREFIX, Settings
-from sameface.api.supervisor import Supervisor
+from sameface.api.worker_processes import Supervisor
 from sameface.model.bundles.published import PORTRAITS
 from sameface.model.errors import CannotServe
 

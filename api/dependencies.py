@@ -11,8 +11,8 @@ from typing import Annotated
 from fastapi import Depends, Header, Path, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from sameface.api.access.keys import find_key
 from sameface.api.errors import Forbidden, NotReady, Unauthorized
-from sameface.api.keys import find_key
 from sameface.api.settings import Settings
 from sameface.model.enroll import Registrar as OpenRegistrar
 from sameface.model.gallery.gallery import Gallery as OpenGallery

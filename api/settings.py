@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from sameface.api.keys import ApiKey, parse_key
+from sameface.api.access.keys import ApiKey, parse_key
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR
 from sameface.model.photo.detect import DetectorOptions

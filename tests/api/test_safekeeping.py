@@ -4,9 +4,9 @@ import json
 
 import httpx
 
-from sameface.api.keys import make_key
+from sameface.api.access.keys import make_key
+from tests.api.body.test_bad_input import expect
 from tests.api.collections import enrol, identify
-from tests.api.test_bad_input import expect
 from tests.pictures import draw_photo, encode, photo_of
 
 

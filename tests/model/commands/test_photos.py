@@ -195,7 +195,7 @@ def test_pull_says_what_is_missing(run, words: tuple[str, ...]) -> None:
 
 def test_a_new_key_opens_what_its_entry_locks(run) -> None:
     made = json.loads(run("new-key", "--scope", "read", "--json").stdout)
-    from sameface.api.keys import find_key, parse_key
+    from sameface.api.access.keys import find_key, parse_key
 
     assert find_key([parse_key(made["entry"])], made["key"]).scopes == {"read"}
     assert run("new-key", "--scope", "admin").returncode == 2

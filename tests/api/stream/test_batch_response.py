@@ -1,0 +1,224 @@
+"""Batches as streams: answered while they are still being sent, in flat memory, for as long as they flow."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from sameface.api.stream import batch_response as streams
+from sameface.api.stream import entries as arrivals
+from sameface.api.stream.entries import LineReader
+from tests.api.body.test_bad_input import expect
+from tests.api.collections import make_collection
+from tests.api.lines import people, send, to_line
+from tests.conftest import wait_for
+from tests.model.people import random_units
+from tests.networks import DIMENSION
+from tests.pictures import photo_of
+
+
+@pytest.fixture
+def connection(client: httpx.Client, staff: str) -> Iterator[tuple[socket.socket, str]]:
+    with socket.create_connection((client.base_url.host, client.base_url.port), timeout=20) as opened:
+        yield opened, staff
+
+
+def start_stream(opened: socket.socket, address: str) -> None:
+    head = f"POST {address} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n"
+    opened.sendall(head.encode() + b"Transfer-Encoding: chunked\r\n\r\n")
+
+
+def send_chunk(opened: socket.socket, content: bytes) -> None:
+    opened.sendall(b"%x\r\n%s\r\n" % (len(content), content))
+
+
+def read_until(opened: socket.socket, wanted: bytes) -> bytes:
+    received = b""
+    while wanted not in received:
+        more = opened.recv(65536)
+        assert more, f"the stream ended before {wanted!r}: {received!r}"
+        received += more
+    return received
+
+
+def test_answers_flow_while_the_body_is_still_being_sent(connection: tuple[socket.socket, str]) -> None:
+    opened, staff = connection
+    good = random_units(1, DIMENSION, 4)[0]
+    start_stream(opened, f"{staff}/identify/batch")
+    for number in range(5):
+        send_chunk(opened, to_line(f"probe-{number}", embedding=good))
+        read_until(opened, b"probe-%d" % number)
+    send_chunk(opened, to_line("half", embedding=good)[:10])
+    send_chunk(opened, to_line("half", embedding=good)[10:])
+    read_until(opened, b'"half"')
+    opened.sendall(b"0\r\n\r\n")
+    read_until(opened, b"0\r\n\r\n")
+
+
+def test_a_stream_may_last_longer_than_a_request(serve) -> None:
+    with serve(request_seconds=0.5) as client:
+        staff = make_collection(client)
+        [good] = random_units(1, DIMENSION, 4)
+
+        def slowly() -> Iterator[bytes]:
+            for number in range(8):
+                time.sleep(0.2)
+                yield to_line(str(number), embedding=good)
+
+        assert len(send(client, f"{staff}/identify/batch", slowly())) == 8
+
+
+def test_a_client_that_sends_nothing_more_is_told_so(serve) -> None:
+    with serve(request_seconds=0.3) as client:
+        staff = make_collection(client)
+        address = (client.base_url.host, client.base_url.port)
+        with socket.create_connection(address, timeout=10) as opened:
+            start_stream(opened, f"{staff}/identify/batch")
+            send_chunk(opened, to_line("1", embedding=random_units(1, DIMENSION, 4)[0]))
+            received = read_until(opened, b"timed_out")
+            assert b'"id":"1"' in received
+
+
+def test_a_client_that_goes_away_stops_the_work(serve) -> None:
+    with serve() as client:
+        staff = make_collection(client)
+        workers = client.app.state.pipeline.workers
+        line = to_line("x", image=photo_of(1, 2, 3))
+        with socket.create_connection((client.base_url.host, client.base_url.port)) as opened:
+            start_stream(opened, f"{staff}/identify/batch")
+            for _ in range(30):
+                send_chunk(opened, line * 3)
+            wait_for(lambda: workers.taken > 0)
+        wait_for(lambda: workers.taken == 0 and client.app.state.uploads.taken == 0)
+
+
+def test_a_client_that_sends_everything_first_gets_everything(serve) -> None:
+    """More answers than the connection's buffers hold, none of them read before the last probe is sent."""
+    with serve() as client:
+        staff = make_collection(client)
+        send(client, f"{staff}/people/batch", b"".join(people(100)))
+        line = b"".join(
+            to_line(f"{n}", embedding=row) for n, row in enumerate(random_units(50, DIMENSION, 3))
+        )
+        answers = send(client, f"{staff}/identify/batch?limit=100", line * 40)
+        assert len(answers) == 2000
+        assert [answer["id"] for answer in answers] == [str(n) for n in range(50)] * 40
+
+
+def test_answers_that_nobody_reads_end_with_an_error_line(serve) -> None:
+    with serve(max_unread_bytes=100_000) as client:
+        staff = make_collection(client)
+        send(client, f"{staff}/people/batch", b"".join(people(100)))
+        line = b"".join(
+            to_line(f"{n}", embedding=row) for n, row in enumerate(random_units(50, DIMENSION, 3))
+        )
+        answers = send(client, f"{staff}/identify/batch?limit=100", line * 200)
+        assert 0 < len(answers) < 10_000
+        assert answers[-1]["id"] is None
+        assert (answers[-1]["error"]["code"], answers[-1]["error"]["limit"]) == ("body_too_large", 100_000)
+        assert all("results" in answer for answer in answers[:-1])
+
+
+def test_streams_hold_no_more_than_the_server_has_room_for(serve) -> None:
+    with serve(max_upload_bytes=1_000_000) as client:
+        staff = make_collection(client)
+        headers = {"Content-Type": "application/x-ndjson"}
+        uploads = client.app.state.uploads
+        uploads.take(800_000)
+        expect(client.post(f"{staff}/identify/batch", content=b"", headers=headers), 429, "overloaded")
+        uploads.give_back(800_000)
+        assert send(client, f"{staff}/identify/batch", b"") == []
+        wait_for(lambda: uploads.taken == 0)
+
+
+def test_a_busy_server_makes_a_stream_wait_and_does_not_refuse_it(serve) -> None:
+    with serve(queue=1, threads=1) as client:
+        staff = make_collection(client)
+        body = b"".join(to_line(str(n), image=photo_of(1)) for n in range(12))
+        counts: list[int] = []
+        threads = [
+            threading.Thread(target=lambda: counts.append(len(send(client, f"{staff}/identify/batch", body))))
+            for _ in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert counts == [12, 12, 12]
+
+
+def test_memory_holds_a_few_blocks_however_long_the_body_is(serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    largest = [0]
+    put = arrivals.Mailbox.put
+
+    async def watch(mailbox: arrivals.Mailbox, entries: list) -> None:
+        await put(mailbox, entries)
+        largest[0] = max(largest[0], mailbox._bytes)
+
+    monkeypatch.setattr(arrivals.Mailbox, "put", watch)
+    monkeypatch.setattr(streams, "WAITING_BYTES", 50_000)
+    with serve() as client:
+        staff = make_collection(client)
+        line = to_line("x", embedding=random_units(1, DIMENSION, 4)[0])
+        answers = send(client, f"{staff}/identify/batch", (line * 50 for _ in range(400)))
+        assert len(answers) == 20_000
+    assert 0 < largest[0] < len(line) * 20_000 / 5
+
+
+def test_lines_are_found_wherever_the_chunks_are_cut() -> None:
+    body = b'{"id": "1"}\n\n{"id": "2"}\r\n{"id": "333333333"}\n{"id": "4"}'
+    for size in range(1, len(body) + 1):
+        reader = LineReader(15)
+        found = [entry for at in range(0, len(body), size) for entry in reader.write(body[at : at + size])]
+        found += reader.close()
+        assert [entry.number for entry in found] == [1, 3, 4, 5]
+        assert [isinstance(entry.content, bytes) for entry in found] == [True, True, False, True]
+
+
+def test_entries_without_content_take_room_too() -> None:
+    lines = LineReader(100).write(b"1\n" * 1000)
+    assert sum(entry.size for entry in lines) > 100_000
+
+
+def test_a_stream_is_not_cut_while_the_server_works_on_it(serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve(request_seconds=0.3, threads=1) as client:
+        staff = make_collection(client)
+        pipeline = client.app.state.pipeline
+        embed = pipeline.embed_faces
+        monkeypatch.setattr(pipeline, "embed_faces", lambda *look: time.sleep(0.05) or embed(*look))
+        body = b"".join(to_line(str(n), image=photo_of(1)) for n in range(30))
+        assert len(send(client, f"{staff}/identify/batch", body)) == 30
+
+
+def test_a_client_may_wait_for_slow_answers_before_it_sends_more(
+    serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve(request_seconds=0.4, threads=1) as client:
+        staff = make_collection(client)
+        pipeline = client.app.state.pipeline
+        embed = pipeline.embed_faces
+        monkeypatch.setattr(pipeline, "embed_faces", lambda *look: time.sleep(1) or embed(*look))
+        address = (client.base_url.host, client.base_url.port)
+        with socket.create_connection(address, timeout=10) as opened:
+            start_stream(opened, f"{staff}/identify/batch")
+            for number in range(2):
+                send_chunk(opened, to_line(f"probe-{number}", image=photo_of(1)))
+                assert b"timed_out" not in read_until(opened, b"probe-%d" % number)
+                time.sleep(0.3)  # to look at it: the time runs from the answer
+            opened.sendall(b"0\r\n\r\n")
+            assert b"timed_out" not in read_until(opened, b"0\r\n\r\n")
+
+
+def test_a_defect_ends_the_stream_with_a_line(
+    serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serve() as client:
+        staff = make_collection(client)
+        [good] = random_units(1, DIMENSION, 4)
+        monkeypatch.setattr(client.app.state.gallery, "search", lambda *_: 1 / 0)
+        [answer] = send(client, f"{staff}/identify/batch", to_line("1", embedding=good))
+        assert (answer["id"], answer["error"]["code"]) == (None, "internal")
+        assert "ZeroDivisionError" in caplog.text
