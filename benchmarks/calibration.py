@@ -28,7 +28,7 @@ from sameface.model.measurement.embed_photos import choose_embed
 from sameface.model.measurement.intervals import Rate, measure_rates
 from sameface.model.measurement.labelled_photos import read_labelled
 from sameface.model.measurement.scores import LabelledEmbeddings, score_all_pairs
-from sameface.training.identification import measure_probes
+from sameface.training.evaluation.open_set import measure_probes
 
 FMRS = (1e-2, 1e-3, 1e-4)
 FPIRS = (0.1, 0.01)
@@ -161,7 +161,7 @@ def time_scoring(faces: LabelledEmbeddings) -> Table:
 
 def draw(lines: Sequence[Line], path: Path) -> None:
     """The figure of the README."""
-    from sameface.training.plots import COLOURS, GREY, encode, finish, start
+    from sameface.training.evaluation.plots import COLOURS, GREY, encode, finish, start
 
     figure, axes = start("people in the gallery", "strangers who match someone (FPIR)", "")
     styles = [(COLOURS[0], "-"), (COLOURS[1], "-"), (COLOURS[0], ":"), (COLOURS[1], ":"), (GREY, ":")]

@@ -16,14 +16,14 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from sameface.training.crop import CROP_SIDE
-from sameface.training.dataset import open_faces
-from sameface.training.journal import Journal
-from sameface.training.learner import Learner
-from sameface.training.loader import BatchOrder, Loader
-from sameface.training.processes import Processes
+from sameface.training.data.batches import BatchOrder, Loader
+from sameface.training.data.crop import CROP_SIDE
+from sameface.training.data.face_set import open_faces
+from sameface.training.data.synthetic.people import write_identities
+from sameface.training.distributed import Processes
+from sameface.training.loop.learner import Learner
+from sameface.training.loop.run_log import Journal
 from sameface.training.recipe import BackbonePart, DataPart, Recipe, SchedulePart
-from sameface.training.synthetic import write_identities
 
 TURNS = 8
 STEPS = 8  # a turn: short, so that noise hits all alike

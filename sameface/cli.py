@@ -30,15 +30,15 @@ ROOMS = {
     "pull": "sameface.model.commands.photos",
     "models": "sameface.model.commands.photos",
     "demo": "sameface.model.commands.photos",
-    "evaluate": "sameface.training.evaluation_commands",
+    "evaluate": "sameface.training.commands.evaluate",
     "calibrate": "sameface.model.commands.calibrate",
     "new-key": "sameface.api.commands",
-    "prepare": "sameface.training.data_commands",
-    "synthesize": "sameface.training.data_commands",
-    "train": "sameface.training.commands",
+    "prepare": "sameface.training.commands.data",
+    "synthesize": "sameface.training.commands.data",
+    "train": "sameface.training.commands.train",
 }
 EXTRAS = {"torch": "train", "tensorboard": "train", "matplotlib": "evaluate", "jinja2": "evaluate"}
-CHECKPOINT_ROOM = "sameface.training.export_commands"
+CHECKPOINT_ROOM = "sameface.training.commands.export"
 
 
 class Rooms(TyperGroup):

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from sameface.training.augment import Augmentation
+from sameface.training.data.augment import Augmentation
 from sameface.training.errors import RecipeRefused
 
 Section = TypeVar("Section")

@@ -13,7 +13,7 @@ import torch
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from sameface.training.heads import build_head
+from sameface.training.losses.by_name import build_head
 
 HERE = Path(__file__).parent
 ANGLES = np.linspace(0, 180, 1441)  # degrees

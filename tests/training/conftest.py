@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sameface.training.synthetic import write_identities, write_pairs
+from sameface.training.data.synthetic.people import write_identities, write_pairs
 
 PEOPLE, IMAGES = 12, 4
 

@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from sameface.training.dataset import FaceSet, open_faces
-from sameface.training.learner import Learner
-from sameface.training.loader import Batch, BatchOrder, Loader
-from sameface.training.processes import Processes
+from sameface.training.data.batches import Batch, BatchOrder, Loader
+from sameface.training.data.face_set import FaceSet, open_faces
+from sameface.training.distributed import Processes
+from sameface.training.loop.learner import Learner
 from sameface.training.recipe import Recipe, read_recipe
 
 THIN = """

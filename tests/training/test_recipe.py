@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip("torch")
 
 from sameface.training import recipe as sections
-from sameface.training.backbones import build_backbone
+from sameface.training.backbones.by_name import build_backbone
 from sameface.training.errors import RecipeRefused
-from sameface.training.objective import Objective
+from sameface.training.losses.total_loss import Objective
 from sameface.training.recipe import Recipe, read_recipe
 from tests.training.runs import ALONE
 

@@ -7,8 +7,8 @@ import json
 import sys
 from pathlib import Path
 
-from sameface.training.checkpoint import save_checkpoint
-from sameface.training.processes import join_processes
+from sameface.training.distributed import join_processes
+from sameface.training.loop.checkpoint import save_checkpoint
 from sameface.training.recipe import read_recipe
 from tests.training.runs import learn
 

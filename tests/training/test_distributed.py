@@ -1,0 +1,138 @@
+"""Two processes under torchrun are one with the doubled batch, and Partial FC is the whole head."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+
+from sameface.model.data_folder import DataFolder
+from sameface.training.distributed import Processes
+from sameface.training.errors import RecipeRefused
+from sameface.training.loop.checkpoint import load_checkpoint
+from sameface.training.loop.train import train
+from sameface.training.losses.by_name import HEADS, build_head, classification_loss
+from sameface.training.losses.partial_fc import PartialHead
+from sameface.training.recipe import read_recipe
+from tests.training.runs import ALONE, PLAIN, THIN, learn
+
+CLASSES, DIMENSION = 30, 8
+
+
+def run_two(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Two processes on this machine, as a user would start them."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    addresses = ("--nproc-per-node=2", "--master-addr=127.0.0.1", f"--master-port={port}")
+    command = (sys.executable, "-m", "torch.distributed.run", *addresses, "-m", module, *arguments)
+    alone = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, env=alone, capture_output=True, text=True, timeout=110, check=False)
+
+
+LOSSES = {
+    "cosface": "loss = { head = 'cosface' }",
+    "more": "loss = { head = 'softmax', focal_gamma = 2, pair = 'triplet', people = 4, center_weight = 0.1 }",
+}
+
+
+@pytest.fixture(scope="module")
+def recipes(tmp_path_factory: pytest.TempPathFactory, drawn_faces: Path) -> Path:
+    """A folder of the recipes, and of what two processes made of them."""
+    folder = tmp_path_factory.mktemp("together")
+    for name, loss in LOSSES.items():
+        (folder / f"{name}.toml").write_text("\n".join((loss, *PLAIN, THIN.format(faces=drawn_faces))))
+    files = [str(folder / f"{name}.toml") for name in LOSSES]
+    done = run_two("tests.training.two_processes", str(folder), *files)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_two_processes_learn_as_one_with_the_doubled_batch(recipes: Path, name: str) -> None:
+    recipe, joined = read_recipe(recipes / f"{name}.toml"), load_checkpoint(recipes / f"{name}.pt", {})
+    together = json.loads(joined["told"])
+    learner, losses = learn(recipe)
+    assert together["processes"] == 2
+    assert together["losses"] == pytest.approx(losses, abs=1e-4)
+    alone = learner.state()
+    weights = joined["objective"]["head.head.weight"], alone["objective"]["head.head.weight"]
+    assert weights[0].shape == weights[1].shape
+    torch.testing.assert_close(*weights, rtol=1e-3, atol=1e-4)
+
+
+def test_a_run_of_two_processes_is_finished_by_one(tmp_path: Path, drawn_faces: Path) -> None:
+    recipe = tmp_path / "thin.toml"
+    recipe.write_text(THIN.format(faces=drawn_faces))
+    arguments = ("--out", str(tmp_path / "run"), "--data", str(tmp_path), "--set", "schedule.images = 160")
+    first = run_two("sameface", "train", str(recipe), *arguments)
+    assert first.returncode == 0, first.stderr
+    assert load_checkpoint(tmp_path / "run" / "last.pt", {})["seen"] == 160
+    assert train(read_recipe(recipe), tmp_path / "run", DataFolder(tmp_path), resume=True).images == 320
+
+
+def batch_of(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    torch.manual_seed(seed)
+    return torch.randn(16, DIMENSION, requires_grad=True), torch.randint(CLASSES, (16,))
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_head_of_which_everything_is_sampled_is_the_whole_head(name: str) -> None:
+    embeddings, labels = batch_of()
+    whole = build_head(name, DIMENSION, CLASSES)
+    partial = PartialHead(build_head(name, DIMENSION, CLASSES), ALONE)
+    partial.head.load_state_dict(whole.state_dict())
+    expected = classification_loss(whole(embeddings, labels), labels)
+    found = partial(embeddings, labels)
+    assert torch.equal(found, expected)
+    for weight, other in zip(partial.parameters(), whole.parameters(), strict=True):
+        gradients = (
+            torch.autograd.grad(loss, of, retain_graph=True)
+            for loss, of in ((found, weight), (expected, other))
+        )
+        assert torch.equal(*(gradient for (gradient,) in gradients))
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_of_a_sample_only_the_drawn_classes_learn_and_targets_are_always_drawn(name: str) -> None:
+    embeddings, labels = batch_of()
+    partial = PartialHead(build_head(name, DIMENSION, CLASSES), ALONE, sample=0.7)
+    partial(embeddings, labels).backward()
+    moved = partial.head.weight.grad.abs().sum(1) > 0
+    assert moved.sum() == round(0.7 * CLASSES)
+    assert moved[labels].all()
+
+
+def test_a_sample_smaller_than_the_batch_has_just_its_classes() -> None:
+    embeddings, labels = batch_of()
+    partial = PartialHead(build_head("cosface", DIMENSION, CLASSES), ALONE, sample=0.01)
+    partial(embeddings, labels).backward()
+    assert set((partial.head.weight.grad.abs().sum(1) > 0).nonzero().flatten().tolist()) == set(
+        labels.tolist()
+    )
+
+
+@pytest.mark.parametrize("count", [2, 3, 7])
+def test_classes_are_dealt_out_without_a_gap(count: int) -> None:
+    torch.manual_seed(0)
+    head = build_head("softmax", DIMENSION, CLASSES)
+    whole = head.weight.detach().clone()
+    parts = []
+    for rank in range(count):
+        torch.manual_seed(0)
+        share = Processes(rank, count, torch.device("cpu"))
+        parts.append(PartialHead(build_head("softmax", DIMENSION, CLASSES), share).head.weight.detach())
+    assert torch.equal(torch.cat(parts), whole)
+
+
+@pytest.mark.parametrize("sample", [0.0, -1.0, 1.5])
+def test_a_sample_is_a_share(sample: float) -> None:
+    with pytest.raises(RecipeRefused, match=r"loss\.sample"):
+        PartialHead(build_head("cosface", DIMENSION, CLASSES), ALONE, sample=sample)

@@ -1,0 +1,208 @@
+"""Raw photos to aligned crops, on the way that photos take in the server: decode, detect, choose, align."""
+
+import io
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from PIL import Image
+
+from sameface.model.bundles.bundle import load_bundle
+from sameface.model.bundles.published import ARCFACE_TEMPLATE
+from sameface.model.errors import FaceTooSmall, NoFaceFound, SamefaceError
+from sameface.model.faces import Pixels
+from sameface.model.files import write_atomically
+from sameface.model.gallery.index.shared_lock import hold
+from sameface.model.parallel import work_through
+from sameface.model.photo.align import align_face
+from sameface.model.photo.choose_face import FACE_POLICIES
+from sameface.model.photo.detect import Detector
+from sameface.model.photo.image import PHOTO_NAMES, decode_image, read_photo
+from sameface.model.pipeline import PipelineOptions
+from sameface.model.progress import Progress, ignore_progress
+from sameface.model.runtime.session import select_device
+from sameface.model.runtime.session_pool import open_runtime
+from sameface.training.data.crop import CROP_SIDE
+from sameface.training.data.dropped_photos import (
+    REPORT,
+    Dropped,
+    read_report,
+    read_version,
+    refusing_unwritable,
+    write_report,
+)
+from sameface.training.errors import DatasetRefused
+
+LOCK = ".preparing"
+
+
+@dataclass(frozen=True, slots=True)
+class Photo:
+    """A raw photo and the place of its crop."""
+
+    name: str  # identity/file, as the report has it
+    path: Path
+    crop: Path
+
+
+Fate = Dropped | Literal["made", "already there"]
+
+
+@dataclass(slots=True)
+class Summary:
+    """What became of all photos, in this run and in those before it."""
+
+    identities: int
+    photos: int
+    crops_made: int = 0
+    already_there: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)  # by reason
+    report: str = ""
+
+
+class FaceCutter:
+    """Cuts the face that a photo was taken of, aligned to the five-point template."""
+
+    def __init__(self, detector: Detector, options: PipelineOptions, policy: str) -> None:
+        self.detector = detector
+        self.options = options
+        self.policy = policy
+
+    def cut(self, photo: bytes) -> Pixels:
+        """The crop (112, 112, 3) of the chosen face; a photo without a fit one is an error."""
+        image = decode_image(photo, self.options.limits)
+        chosen = FACE_POLICIES[self.policy](self.detector.detect(image), image.size)
+        if not chosen:
+            raise NoFaceFound("No face was found in the photo.")
+        face, smallest = chosen[0], self.options.min_face_pixels
+        if face.box.shorter_side < smallest:
+            raise FaceTooSmall(f"The face has {face.box.shorter_side:.0f} pixels; {smallest:.0f} are needed.")
+        return align_face(image, face.landmarks, ARCFACE_TEMPLATE, (CROP_SIDE, CROP_SIDE))
+
+
+def open_cutter(options: PipelineOptions, policy: str = "prominent") -> FaceCutter:
+    """The detector with a session per thread; the recogniser stays where it is."""
+    bundle = load_bundle(options.detector, "detector")
+    runtime = open_runtime(bundle, select_device(options.device), options.cache, options.threads)
+    return FaceCutter(Detector(bundle, runtime, options.detection), options, policy)
+
+
+def prepare_faces(
+    raw: Path, out: Path, cutter: FaceCutter, *, retry: bool = False, progress: Progress = ignore_progress
+) -> Summary:
+    """A crop in `out` for every photo in `raw` that has none yet; `retry` includes those dropped before."""
+    raw, out = raw.expanduser().resolve(), out.expanduser().resolve()
+    refuse_nesting(raw, out)
+    identities = count_photos(raw)
+    summary = Summary(len(identities), sum(identities.values()), report=str(out / REPORT))
+    photos = (photo for folder in identities for photo in list_photos(folder, out))
+    with alone_in(out):
+        dropped = {} if retry else read_report(out / REPORT, raw)
+
+        def look_at(photo: Photo) -> tuple[Photo, Fate]:
+            return photo, prepare_photo(photo, cutter, dropped)
+
+        try:
+            with closing(work_through(look_at, photos, cutter.options.threads)) as fates:
+                for done, (photo, fate) in enumerate(fates, 1):
+                    record_fate(photo, fate, summary, dropped)
+                    progress("photos", done, summary.photos)
+        finally:  # an interrupted run has found out something too
+            write_report(out / REPORT, dropped.values())
+    summary.dropped = dict(Counter(row.reason for row in dropped.values()).most_common())
+    return summary
+
+
+def record_fate(photo: Photo, fate: Fate, summary: Summary, dropped: dict[str, Dropped]) -> None:
+    """Count a crop, or keep the reason why there is none."""
+    if isinstance(fate, Dropped):
+        dropped[photo.name] = fate
+        return
+    dropped.pop(photo.name, None)
+    summary.crops_made += fate == "made"
+    summary.already_there += fate == "already there"
+
+
+def prepare_photo(photo: Photo, cutter: FaceCutter, dropped: dict[str, Dropped]) -> Fate:
+    """Make the crop of one photo, unless it is there or is known not to be possible."""
+    if photo.crop.exists():
+        return "already there"
+    if photo.name in dropped:
+        return dropped[photo.name]
+    version = read_version(photo.path) or ""
+    try:
+        crop = cutter.cut(read_photo(photo.path))
+    except SamefaceError as error:
+        return Dropped(photo.name, error.code, error.detail, version)
+    with refusing_unwritable(photo.crop):
+        photo.crop.parent.mkdir(exist_ok=True)
+        write_atomically(photo.crop, encode_jpeg(crop))
+    return "made"
+
+
+def encode_jpeg(crop: Pixels) -> bytes:
+    """The crop as a JPEG that loses next to nothing: at this size, halved colours would show."""
+    content = io.BytesIO()
+    Image.fromarray(crop).save(content, "JPEG", quality=95, subsampling=0)
+    return content.getvalue()
+
+
+def refuse_nesting(raw: Path, out: Path) -> None:
+    """Crops among photos would be taken for photos, and the other way round."""
+    if not raw.is_dir():
+        raise DatasetRefused(f"There is no folder {raw}.")
+    if raw.is_relative_to(out) or out.is_relative_to(raw):
+        raise DatasetRefused(f"{out} and {raw} must not lie in one another: crops and photos would mix.")
+
+
+def count_photos(raw: Path) -> dict[Path, int]:
+    """The folders that have photos in them, one per identity, and how many."""
+    entries = list_folder(raw)
+    counts = {folder: len(list_images(folder)) for folder in entries if folder.is_dir()}
+    identities = {folder: count for folder, count in counts.items() if count}
+    if identities:
+        return identities
+    if any(PHOTO_NAMES.fullmatch(entry.name) for entry in entries):
+        raise DatasetRefused(f"{raw} has photos in it, but no folders of them: put each person's into one.")
+    raise DatasetRefused(f"{raw} has no folders of photos in it.")
+
+
+def list_images(folder: Path) -> list[str]:
+    """The names of the images in a folder."""
+    return [path.name for path in list_folder(folder) if PHOTO_NAMES.fullmatch(path.name)]
+
+
+def list_folder(folder: Path) -> list[Path]:
+    """All that is in a folder."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise DatasetRefused(f"{folder} cannot be read: {error.strerror}.") from error
+
+
+def list_photos(folder: Path, out: Path) -> Iterator[Photo]:
+    """One identity's photos; those that share a stem, as a.jpg and a.png do, keep their full names."""
+    names = list_images(folder)
+    stems = Counter(Path(name).stem for name in names)
+    taken = set(names)
+    for name in names:
+        stem = Path(name).stem
+        # A stem may also be the full name of another photo: a.png.jpg beside a.png.
+        unique = stem if stems[stem] == 1 and stem not in taken else name
+        yield Photo(f"{folder.name}/{name}", folder / name, out / folder.name / f"{unique}.jpg")
+
+
+@contextmanager
+def alone_in(out: Path) -> Iterator[None]:
+    """Make the folder, keep other runs out of it, and clear away what a killed one left half-written."""
+    with ExitStack() as stack:
+        with refusing_unwritable(out):
+            alone = stack.enter_context(hold(out / LOCK))
+        if not alone:
+            raise DatasetRefused(f"Another process is preparing crops in {out}.")
+        for part in out.glob("*/*.jpg.*.part"):
+            part.unlink()
+        yield

@@ -1,0 +1,143 @@
+"""Data to evaluate on: pairs as LFW lists them, InsightFace's .bin files, templates, and labelled folders."""
+
+import io
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sameface.model.errors import PairsRefused
+from sameface.model.faces import Floats, Keys
+from sameface.model.measurement.embed_photos import Embed, Failure, embed_all
+from sameface.model.measurement.labelled_photos import LabelledFaces, read_labelled
+from sameface.model.measurement.lfw_pairs import read_pairs
+from sameface.model.measurement.scores import ListedPairs
+from sameface.model.photo.image import read_photo
+from sameface.model.progress import Progress
+from sameface.training.evaluation.ijb_templates import find_template_lists, read_templates
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListedFaces:
+    """Pairs of a list with their similarities, and what became of the photos."""
+
+    pairs: ListedPairs
+    photos: int
+    failed: list[Failure]
+    drawn_over: str  # what intervals draw: people where the list tells who is who, else pairs
+
+
+Material = LabelledFaces | ListedFaces
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationData:
+    """Some data, and how it is read."""
+
+    name: str
+    kind: str
+    aligned: bool  # its pictures are crops
+    read: Callable[[Embed, int, Progress], Material]
+
+
+def open_data(path: Path, *, aligned: bool = False) -> EvaluationData:
+    """The data at a path, told by what is there."""
+    path = path.expanduser().absolute()
+    if path.is_file():
+        return EvaluationData(path.stem, "bin", True, lambda *how: read_bin(path, *how))
+    if (path / "pairs.txt").is_file():
+        return EvaluationData(path.name, "pairs", aligned, lambda *how: read_listed(path, *how))
+    if lists := find_template_lists(path):
+        return EvaluationData(path.name, "templates", aligned, lambda *how: read_template_pairs(*lists, *how))
+    return EvaluationData(path.name, "labelled", aligned, lambda *how: read_labelled(path, *how))
+
+
+def compare_listed(
+    embeddings: Mapping[str, Floats], probes: Sequence[str], references: Sequence[str]
+) -> Floats:
+    """The similarity of each pair of names, NaN where one has no embedding."""
+
+    def compare(probe: str, reference: str) -> float:
+        there = probe in embeddings and reference in embeddings
+        return float(embeddings[probe] @ embeddings[reference]) if there else float("nan")
+
+    return np.array(list(map(compare, probes, references)), np.float32)
+
+
+def read_listed(folder: Path, embed: Embed, threads: int, progress: Progress) -> ListedFaces:
+    """`pairs.txt` over the pictures beside it or in `images`."""
+    images = folder / "images" if (folder / "images").is_dir() else folder
+    pairs = read_pairs(folder / "pairs.txt", images)
+    probes, references = [str(pair.probe) for pair in pairs], [str(pair.reference) for pair in pairs]
+    names = sorted({*probes, *references})
+    found = embed_all(names, lambda name: read_photo(Path(name)), embed, threads, progress)
+    people = {who: number for number, who in enumerate(sorted({Path(name).parent.name for name in names}))}
+    listed = ListedPairs(
+        compare_listed(found.embeddings, probes, references),
+        np.array([pair.same_person for pair in pairs]),
+        np.array([people[pair.probe.parent.name] for pair in pairs]),
+        np.array([people[pair.reference.parent.name] for pair in pairs]),
+        np.array([pair.fold for pair in pairs]),
+    )
+    return ListedFaces(listed, found.count, found.failed, "people")
+
+
+FOLDS = 10  # of a .bin file, which does not say
+
+
+def read_bin(file: Path, embed: Embed, threads: int, progress: Progress) -> ListedFaces:
+    """A verification set of InsightFace: pictures two by two, and whether each two show one person."""
+    pictures, same = unpickle_bin(file)
+    names = [str(number) for number in range(len(pictures))]
+    found = embed_all(names, lambda name: pictures[int(name)], embed, threads, progress)
+    each: Keys = np.arange(len(same))
+    folds = each * FOLDS // len(same)
+    pairs = ListedPairs(compare_listed(found.embeddings, names[::2], names[1::2]), same, each, each, folds)
+    return ListedFaces(pairs, found.count, found.failed, "pairs")
+
+
+class PlainUnpickler(pickle.Unpickler):
+    """Reads what such files are made of, lists, bytes, truth values and arrays, and nothing that runs."""
+
+    ALLOWED: ClassVar = {
+        ("numpy", "ndarray"),
+        ("numpy", "dtype"),
+        ("numpy", "bool_"),
+        ("numpy._core.multiarray", "_reconstruct"),
+        ("numpy._core.multiarray", "scalar"),
+        ("numpy._core.numeric", "_frombuffer"),
+        ("_codecs", "encode"),
+    }
+
+    def find_class(self, module: str, name: str) -> Any:
+        """One of the few that are known to be harmless."""
+        module = module.replace("numpy.core", "numpy._core")  # as it was called before
+        if (module, name) not in self.ALLOWED:
+            raise pickle.UnpicklingError(f"{module}.{name} is not allowed here")
+        return super().find_class(module, name)
+
+
+def unpickle_bin(file: Path) -> tuple[list[bytes], "np.ndarray[Any, np.dtype[np.bool_]]"]:
+    """The pictures and whether each two of them show one person."""
+    try:
+        pictures, same = PlainUnpickler(io.BytesIO(file.read_bytes()), encoding="bytes").load()
+        content = [bytes(picture) for picture in pictures]
+        flags = np.array([bool(flag) for flag in same])
+    except Exception as error:  # a damaged pickle may raise anything
+        raise PairsRefused(f"{file} is no verification set of InsightFace: {error}.") from error
+    if not len(flags) or len(content) != 2 * len(flags):
+        raise PairsRefused(f"{file} must have two pictures for each of its {len(flags)} pairs.")
+    return content, flags
+
+
+def read_template_pairs(
+    faces: Path, pairs: Path, images: Path, embed: Embed, threads: int, progress: Progress
+) -> ListedFaces:
+    """Templates of several pictures, and pairs of templates, as IJB lists them."""
+    templates = read_templates(faces, pairs)
+    names = list(dict.fromkeys(templates.pictures))
+    found = embed_all(names, lambda name: read_photo(images / name), embed, threads, progress)
+    return ListedFaces(templates.compare(found.embeddings), found.count, found.failed, "people")

@@ -1,0 +1,248 @@
+"""A checkpoint as a bundle: the network as ONNX, checked against torch, with its contract and its card."""
+
+import copy
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from torch import nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
+
+from sameface.model.bundles.bundle import MANIFEST, Bundle, Contract, load_bundle, save_bundle
+from sameface.model.bundles.published import ARCFACE_TEMPLATE, MODELS
+from sameface.model.errors import BundleRefused
+from sameface.model.runtime.session_pool import open_runtime
+from sameface.training.backbones.by_name import build_backbone
+from sameface.training.backbones.cost import measure_cost
+from sameface.training.data.crop import CROP_SIDE, MEAN, STD, to_input
+from sameface.training.errors import CheckpointRefused
+from sameface.training.export.model_card import CARD, write_card
+from sameface.training.export.variants import VARIANTS, Trial, describe_accuracy, quietly, try_bundle
+from sameface.training.loop.checkpoint import load_checkpoint
+
+OPSET = 17
+LEAST_COSINE = 0.99999  # between what torch and ONNX Runtime make of the same crop
+BATCHES = (8, 1)  # both, as a batch axis that was fixed by mistake shows in one of them only
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A network as a run left it, ready to be used, and what the checkpoint says of it."""
+
+    backbone: nn.Module
+    state: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """What its recipe is called."""
+        return str(self.state["recipe"]["name"])
+
+
+def read_trained(path: Path) -> Trained:
+    """The network of a checkpoint, with its averaged weights where there are any."""
+    state = load_checkpoint(path, {})
+    try:
+        architecture = state["architecture"]
+        name, dimension = architecture["backbone"], architecture["dimension"]
+        backbone = build_backbone(name, dimension, **architecture["options"])
+        backbone.load_state_dict(state["average"] or state["backbone"])
+        trained = Trained(backbone.eval(), state)
+        _ = trained.name, state["data"], state["step"], state["seen"], state["accuracy"]
+    except KeyError as error:
+        raise CheckpointRefused(f"{path} lacks {error}: it is no checkpoint of a training run.") from error
+    except RuntimeError as error:
+        raise CheckpointRefused(f"{path} has weights that do not fit its backbone.") from error
+    return trained
+
+
+def describe_contract(trained: Trained, name: str, licence: str) -> Contract:
+    """What the network expects, and where it comes from."""
+    state, published = trained.state, {model.contract.name for model in MODELS.values()}
+    if name in published:
+        raise BundleRefused(f"{name} is the name of a published network; choose another.")
+    told = {key: state[key] for key in ("architecture", "data", "step", "seen", "accuracy")}
+    return Contract(
+        name=name,
+        kind="recogniser",
+        input_size=(CROP_SIDE, CROP_SIDE),
+        colour_order="rgb",
+        mean=(MEAN,) * 3,
+        std=(STD,) * 3,
+        template=ARCFACE_TEMPLATE,
+        dimension=state["architecture"]["dimension"],
+        licence=licence,
+        source=f"sameface export of recipe {trained.name}, step {state['step']}",
+        recipe={**state["recipe"], "trained": {**told, "averaged": state["average"] is not None}},
+    )
+
+
+def fold_layers(backbone: nn.Module) -> nn.Module:
+    """A copy of the backbone in which every two layers that can be one are one."""
+    folded = copy.deepcopy(backbone)
+    for chain in folded.modules():
+        if isinstance(chain, nn.Sequential):
+            for place in range(len(chain) - 1):
+                chain[place], chain[place + 1] = fold_pair(chain[place], chain[place + 1])
+    return folded
+
+
+def fold_pair(first: nn.Module, second: nn.Module) -> tuple[nn.Module, nn.Module]:
+    """A batch norm becomes part of the convolution or linear layer before it, and the stride of a one-pixel
+    pooling that of the convolution after it; other pairs come back as they are.
+
+    A norm before a convolution (IResNet) stays: the zeros that pad its output are not what would pad its
+    input.
+    """
+    if isinstance(first, nn.Conv2d) and isinstance(second, nn.BatchNorm2d):
+        return fuse_conv_bn_eval(first, second), nn.Identity()
+    if isinstance(first, nn.Linear) and isinstance(second, nn.BatchNorm1d):
+        return fuse_linear_bn_eval(first, second), nn.Identity()
+    if isinstance(first, nn.AvgPool2d) and first.kernel_size == 1 and isinstance(second, nn.Conv2d):
+        second.stride = (first.stride,) * 2 if isinstance(first.stride, int) else first.stride
+        return nn.Identity(), second
+    return first, second
+
+
+def write_onnx(backbone: nn.Module, path: Path) -> None:
+    """The network in one file, for batches of any size."""
+    example = torch.zeros(2, 3, CROP_SIDE, CROP_SIDE)
+    with quietly():
+        torch.onnx.export(
+            fold_layers(backbone),
+            (example,),
+            path,
+            dynamo=False,  # the new exporter needs onnxscript; plain layers come out the same of both
+            opset_version=OPSET,
+            input_names=["crops"],
+            output_names=["embeddings"],
+            dynamic_axes={"crops": {0: "batch"}, "embeddings": {0: "batch"}},
+        )
+    network = onnx.load(path)
+    copy_shared_weights(network)
+    onnx.checker.check_model(network)
+    onnx.save(network, path)
+
+
+def copy_shared_weights(network: onnx.ModelProto) -> None:
+    """Give equal weights back to each layer: the exporter shares them by Identity, which hides them."""
+    weights = {weight.name: weight for weight in network.graph.initializer}
+    for node in list(network.graph.node):
+        if node.op_type == "Identity" and node.input[0] in weights:
+            own = network.graph.initializer.add()
+            own.CopyFrom(weights[node.input[0]])
+            own.name = node.output[0]
+            weights[own.name] = own
+            network.graph.node.remove(node)
+
+
+def measure_parity(backbone: nn.Module, bundle: Bundle, cache: Path) -> dict[str, Any]:
+    """How the bundle, opened as the server does, differs from the network that was trained."""
+    runtime = open_runtime(bundle, "cpu", cache)
+    random = np.random.default_rng(0)
+    differences, cosines = [], []
+    for size in BATCHES:
+        crops = random.integers(0, 256, (size, CROP_SIDE, CROP_SIDE, 3), np.uint8)
+        with torch.inference_mode():
+            pixels = to_input(torch.from_numpy(crops).permute(0, 3, 1, 2))
+            expected = backbone(pixels).double().numpy()
+        found = runtime.run(bundle.preprocess(crops))[0].astype(np.float64)
+        lengths = np.linalg.norm(expected, axis=1) * np.linalg.norm(found, axis=1)
+        differences.append(np.abs(expected - found).max())
+        cosines.append(((expected * found).sum(1) / lengths).min())
+    least = float(min(cosines))
+    if not least >= LEAST_COSINE:  # also when it is not a number
+        raise BundleRefused(f"ONNX Runtime and torch do not agree: cosine {least:.6f} on the same crop.")
+    versions = {"opset": OPSET, "torch": torch.__version__, "onnxruntime": onnxruntime.__version__}
+    return {
+        "max_difference": float(max(differences)),
+        "least_cosine": least,
+        "crops": sum(BATCHES),
+        **versions,
+    }
+
+
+def variant_folder(folder: Path, kind: str) -> Path:
+    """Where a variant is put: beside the float32 bundle."""
+    return folder.with_name(f"{folder.name}-{kind}")
+
+
+def refuse_taken(folder: Path, *, replacing: bool) -> None:
+    """A folder is new, empty, or holds a bundle that may go."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if not (folder / MANIFEST).exists():
+        raise BundleRefused(f"{folder} is there already, and holds no bundle: name another with --out.")
+    if not replacing:
+        raise BundleRefused(f"{folder} holds a bundle already: name another with --out, or say --replace.")
+
+
+@contextmanager
+def staged(folder: Path) -> Iterator[tuple[Path, Path]]:
+    """A new folder that takes its place when the block ends well, and a cache for as long as that takes."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as yard:
+            fresh, old = Path(yard) / "bundle", Path(yard) / "old"
+            fresh.mkdir()
+            yield fresh, Path(yard) / "cache"
+            if folder.exists():
+                folder.rename(old)
+            try:
+                fresh.rename(folder)
+            except BaseException:  # an interrupt, too: with the yard the old bundle would go
+                if old.exists():
+                    old.rename(folder)
+                raise
+    except OSError as error:
+        raise BundleRefused(f"{folder} cannot be written: {error.strerror or error}.") from error
+
+
+def finish_bundle(bundle: Bundle, parity: dict[str, Any], trained: Trained) -> None:
+    """Write what was measured into the contract, and the card."""
+    measured = parity.get("measured")
+    contract = replace(
+        bundle.contract,
+        parity={**parity, "size_bytes": bundle.path.stat().st_size},
+        published_threshold=measured["threshold"] if measured else None,
+    )
+    done = save_bundle(contract, bundle.path, bundle.folder)
+    (bundle.folder / CARD).write_text(write_card(done, measure_cost(trained.backbone)), "utf-8")
+
+
+def export_network(trained: Trained, contract: Contract, folder: Path, trial: Trial | None = None) -> Bundle:
+    """The float32 bundle, refused if it does not compute what was trained."""
+    with staged(folder) as (fresh, cache):
+        file = fresh / f"{contract.name}.onnx"
+        write_onnx(trained.backbone, file)
+        draft = save_bundle(contract, file, fresh)
+        parity = measure_parity(trained.backbone, draft, cache)
+        if trial:
+            parity["measured"] = describe_accuracy(try_bundle(draft, trial.pairs, cache))
+        finish_bundle(draft, parity, trained)
+    return load_bundle(folder)
+
+
+def export_variant(kind: str, exported: Bundle, trained: Trained, trial: Trial) -> Bundle:
+    """A smaller bundle beside the float32 one, refused if it loses more accuracy than it may."""
+    name, full = f"{exported.contract.name}-{kind}", (exported.contract.parity or {})["measured"]
+    folder = variant_folder(exported.folder, kind)
+    with staged(folder) as (fresh, cache):
+        file = fresh / f"{name}.onnx"
+        VARIANTS[kind](exported, file, trial)
+        draft = save_bundle(replace(exported.contract, name=name), file, fresh)
+        measured = try_bundle(draft, trial.pairs, cache)
+        loss = full["accuracy"] - measured.accuracy
+        if not loss <= trial.max_loss + 1e-9:  # the difference of two shares is seldom exact
+            lost = f"accuracy falls from {full['accuracy']:.4f} to {measured.accuracy:.4f}"
+            raise BundleRefused(f"{lost}, by more than {trial.max_loss:g}.")
+        compared = {"variant": kind, "float32_accuracy": full["accuracy"], "max_loss": trial.max_loss}
+        compared["onnxruntime"] = onnxruntime.__version__
+        finish_bundle(draft, {**compared, "measured": describe_accuracy(measured)}, trained)
+    return load_bundle(folder)

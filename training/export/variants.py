@@ -1,0 +1,155 @@
+"""Smaller variants of an exported network, and the accuracy that decides whether one may stay."""
+
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from PIL import Image
+
+from sameface.model.bundles.bundle import Bundle
+from sameface.model.errors import BundleRefused, PairsRefused
+from sameface.model.faces import Pixels
+from sameface.model.measurement.lfw_pairs import Pair, PairAccuracy, measure_accuracy, read_pairs
+from sameface.model.photo.embed import Embedder
+from sameface.model.photo.image import PHOTO_NAMES
+from sameface.model.runtime.session_pool import open_runtime
+from sameface.training.data.face_set import decode_crop
+
+CALIBRATION_CROPS = 200  # the ranges of activations settle long before
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The pairs of crops that a network is tried on, and the loss of accuracy that a variant may have."""
+
+    pairs: list[Pair]
+    calibration: list[Path]  # crops whose activations set the ranges of int8
+    max_loss: float = 0.005
+
+
+def plan_trial(pairs_file: Path, images: Path, calibration: Path | None, max_loss: float) -> Trial:
+    """A trial on the pairs of a file, whose crops also calibrate if there are none for that alone."""
+    pairs = read_pairs(pairs_file, images)
+    shown = {crop for pair in pairs for crop in (pair.probe, pair.reference) if crop.is_file()}
+    if not shown:
+        raise PairsRefused(f"{images} has none of the crops that {pairs_file} lists.")
+    crops = list_crops(calibration) if calibration else sorted(shown)
+    return Trial(pairs, spread(crops, CALIBRATION_CROPS), max_loss)
+
+
+def list_crops(folder: Path) -> list[Path]:
+    """The images in a folder and its subfolders."""
+    crops = sorted(path for path in folder.rglob("*") if PHOTO_NAMES.fullmatch(path.name))
+    if not crops:
+        raise BundleRefused(f"{folder} has no crops to calibrate with.")
+    return crops
+
+
+def spread(crops: list[Path], most: int) -> list[Path]:
+    """At most so many, from everywhere in the list: neighbours are of one person."""
+    places = np.linspace(0, len(crops) - 1, min(most, len(crops))).round().astype(int)
+    return [crops[place] for place in places]
+
+
+def read_crop(path: Path) -> Pixels | None:
+    """A crop, or nothing where there is none that can be read."""
+    try:
+        return decode_crop(path.read_bytes())
+    except (OSError, ValueError, Image.DecompressionBombError):
+        return None
+
+
+def try_bundle(bundle: Bundle, pairs: Sequence[Pair], cache: Path) -> PairAccuracy:
+    """The accuracy of a bundle on pairs of crops, embedded as the server would."""
+    embedder = Embedder(bundle, open_runtime(bundle, "cpu", cache))
+    embeddings = {}
+    for path in {path for pair in pairs for path in (pair.probe, pair.reference)}:
+        crop = read_crop(path)
+        if crop is not None:
+            embeddings[path] = embedder.embed([crop])[0].values
+    similarities = [
+        float(embeddings[pair.probe] @ embeddings[pair.reference])
+        if pair.probe in embeddings and pair.reference in embeddings
+        else float("nan")
+        for pair in pairs
+    ]
+    return measure_accuracy(similarities, pairs)
+
+
+def describe_accuracy(measured: PairAccuracy) -> dict[str, Any]:
+    """What a contract says about it."""
+    return {
+        "accuracy": measured.accuracy,
+        "pairs": measured.pairs,
+        "missing_pairs": measured.missing,
+        "threshold": measured.threshold,
+    }
+
+
+def halve(bundle: Bundle, target: Path, _trial: Trial) -> None:
+    """Weights and arithmetic in half precision; what goes in and what comes out stays float32.
+
+    A CPU without half arithmetic widens again as it computes: there the file is half as large and no faster.
+    """
+    from onnxruntime.transformers.float16 import convert_float_to_float16  # only now: it is slow to import
+
+    with quietly():
+        onnx.save(convert_float_to_float16(onnx.load(bundle.path), keep_io_types=True), target)
+
+
+def quantise(bundle: Bundle, target: Path, trial: Trial) -> None:
+    """Weights and activations in eight bits, a scale for each output channel.
+
+    Weights use seven of the bits: without VNNI a processor adds two products in sixteen bits, which overflow.
+    """
+    from onnxruntime import quantization
+
+    class Crops(quantization.CalibrationDataReader):
+        """Feeds crops one by one."""
+
+        def __init__(self) -> None:
+            self.paths = iter(trial.calibration)
+
+        def get_next(self) -> dict[str, Any] | None:
+            """The next crop that can be read, as the network's input."""
+            for path in self.paths:
+                crop = read_crop(path)
+                if crop is not None:
+                    return {"crops": bundle.preprocess(crop[np.newaxis])}
+            return None
+
+    if all(read_crop(path) is None for path in trial.calibration):
+        raise BundleRefused("None of the crops to calibrate with can be read.")
+    with quietly():
+        quantization.quantize_static(
+            bundle.path,
+            target,
+            Crops(),
+            quant_format=quantization.QuantFormat.QDQ,
+            activation_type=quantization.QuantType.QUInt8,
+            weight_type=quantization.QuantType.QInt8,
+            per_channel=True,
+            reduce_range=True,
+        )
+
+
+VARIANTS: dict[str, Callable[[Bundle, Path, Trial], None]] = {"fp16": halve, "int8": quantise}
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Keep converters from talking on the terminal: what they warn of is what parity and accuracy measure."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

@@ -1,0 +1,73 @@
+"""The embeddings that a network is to imitate: a bundle's, computed once by the server's own code."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from sameface.model.bundles.bundle import Bundle, load_bundle
+from sameface.model.bundles.published import MODELS
+from sameface.model.data_folder import DataFolder
+from sameface.model.faces import Floats
+from sameface.model.files import replacing
+from sameface.model.photo.embed import Embedder
+from sameface.model.progress import Progress
+from sameface.model.runtime.session import available_cores, select_device
+from sameface.model.runtime.session_pool import open_runtime
+from sameface.training.data.crop import CROP_SIDE
+from sameface.training.data.face_set import FaceSet
+from sameface.training.errors import RecipeRefused
+
+BLOCK = 256  # crops that are embedded before the next are read
+
+
+def find_teacher(name: str, folder: DataFolder) -> Bundle:
+    """The bundle that a recipe names: a published model that was pulled, or a folder."""
+    published = MODELS.get(name)
+    home = folder.models / published.contract.name if published else Path(name).expanduser()
+    bundle = load_bundle(home, "recogniser")
+    if bundle.contract.input_size != (CROP_SIDE, CROP_SIDE):
+        raise RecipeRefused(
+            f"the teacher {name} takes {bundle.contract.input_size}, and crops are {CROP_SIDE}"
+        )
+    return bundle
+
+
+def load_targets(faces: FaceSet, bundle: Bundle, folder: DataFolder, report: Progress) -> Floats:
+    """The teacher's unit embedding of every image (images, dimension), from the cache if it has them."""
+    file = folder.cache / f"teacher-{bundle.identity[:16]}-{faces.fingerprint()[:16]}.npy"
+    if file.exists():
+        return read_targets(file)
+    targets = compute_targets(faces, bundle, folder, report)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(file) as whole:
+        np.save(whole, targets)
+    return targets
+
+
+def read_targets(file: Path) -> Floats:
+    """What was kept."""
+    try:
+        targets: Floats = np.load(file, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise RecipeRefused(f"{file} is damaged: delete it, it will be made again.") from error
+    return targets
+
+
+def compute_targets(faces: FaceSet, bundle: Bundle, folder: DataFolder, report: Progress) -> Floats:
+    """Embed what is read for every image: also what is read in the place of an unreadable one."""
+    threads = available_cores()
+    runtime = open_runtime(bundle, select_device("auto"), folder.cache, threads)
+    embedder = Embedder(bundle, runtime)
+    targets = np.zeros((len(faces), bundle.contract.dimension or 0), np.float32)
+
+    def embed(places: list[int]) -> None:
+        crops = [faces.read(place)[0] for place in places]
+        targets[places] = [embedding.values for embedding in embedder.embed(crops)]
+
+    with ThreadPoolExecutor(threads) as executor:
+        for start in range(0, len(faces), BLOCK):
+            block = range(start, min(start + BLOCK, len(faces)))
+            list(executor.map(embed, [list(block[part::threads]) for part in range(threads)]))
+            report("teacher", block.stop, len(faces))
+    return targets

@@ -1,0 +1,194 @@
+"""The loop: batches in, steps taken, pairs looked at, checkpoints kept, until the images are used up."""
+
+from collections import deque
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import distributed
+
+from sameface.model.commands.terminal import report_counts
+from sameface.model.data_folder import DataFolder
+from sameface.model.faces import Floats
+from sameface.training.data.batches import BatchOrder, Loader
+from sameface.training.data.face_set import FaceSet, open_faces
+from sameface.training.distributed import Processes, join_processes
+from sameface.training.errors import CheckpointRefused, RecipeRefused, TrainingDiverged
+from sameface.training.loop.checkpoint import BEST, LAST, load_checkpoint, save_checkpoint
+from sameface.training.loop.learner import Learner
+from sameface.training.loop.pair_accuracy import PairTest
+from sameface.training.loop.run_log import Journal
+from sameface.training.loop.stop_signal import Interruption, await_interruption
+from sameface.training.loop.teacher import find_teacher, load_targets
+from sameface.training.recipe import Recipe
+
+WATCHED_STEPS = 100  # over which the loss is averaged to see whether it diverges
+DIVERGED = 2.0  # times the average at the beginning
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Where a run ended."""
+
+    checkpoint: Path
+    images: int
+    accuracy: float | None  # on the pairs, at the end
+    best_accuracy: float | None
+    stopped_by: int | None  # the signal that ended it early
+
+
+def train(recipe: Recipe, folder: Path, data: DataFolder, *, resume: bool = False) -> Outcome:
+    """Carry out a recipe in a folder, from the beginning or from the folder's last checkpoint."""
+    with join_processes() as processes:
+        if recipe.schedule.batch % processes.count:
+            raise RecipeRefused(f"schedule.batch must be a multiple of the {processes.count} processes")
+        asked = recipe.data
+        faces = open_faces(Path(asked.path), asked.min_images, asked.memory, asked.blends)
+        targets = find_targets(recipe, faces, data, processes)
+        learner = Learner(recipe, len(faces.identities), processes, targets)
+        run = Run(recipe, folder, faces, learner)
+        run.begin(resume=resume)
+        with await_interruption() as interruption:  # only now is there anything to keep
+            return run.train(interruption)
+
+
+def find_targets(recipe: Recipe, faces: FaceSet, data: DataFolder, processes: Processes) -> Floats | None:
+    """The embeddings of the recipe's teacher; the first process computes them, the others wait and read."""
+    if recipe.teacher is None:
+        return None
+    teacher = find_teacher(recipe.teacher, data)
+    if not processes.leads:
+        distributed.barrier()
+    with report_counts() as report:
+        targets = load_targets(faces, teacher, data, report)
+    if processes.leads and processes.count > 1:
+        distributed.barrier()
+    return targets
+
+
+class Run:
+    """A learner, its faces, and the folder that remembers how far it is."""
+
+    def __init__(self, recipe: Recipe, folder: Path, faces: FaceSet, learner: Learner) -> None:
+        self.recipe, self.folder, self.faces, self.learner = recipe, folder, faces, learner
+        self.processes = learner.processes
+        self.architecture = recipe.architecture() | {"classes": len(faces.identities)}
+        self.pair_test = None
+        if recipe.evaluation and self.processes.leads:
+            self.pair_test = PairTest(Path(recipe.evaluation.pairs), Path(recipe.evaluation.images))
+        self.step = 0
+        self.accuracy: float | None = None
+        self.best_accuracy: float | None = None
+        self._first_losses: list[float] = []
+        self._last_losses: deque[float] = deque(maxlen=WATCHED_STEPS)
+
+    def begin(self, *, resume: bool) -> None:
+        """Take up the last checkpoint, or make sure that there is none to overwrite."""
+        last = self.folder / LAST
+        if not resume and last.exists():
+            raise CheckpointRefused(f"{last} is there already: go on with --resume, or use another --out.")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if resume:
+            state = load_checkpoint(last, self.architecture)
+            self.learner.restore(state)
+            self.step, self.accuracy = state["step"], state["accuracy"]
+            self.best_accuracy, self._first_losses = state["best_accuracy"], state["first_losses"]
+            self._last_losses.extend(state["last_losses"])
+
+    def train(self, interruption: Interruption) -> Outcome:
+        """Step until the recipe is fulfilled or somebody asks to stop."""
+        accumulate = self.recipe.optimiser.accumulate
+        people = self.recipe.loss.people if self.recipe.loss.pair else None
+        order = BatchOrder(self.faces, self.recipe.schedule.batch, self.recipe.seed, people)
+        with ExitStack() as opened:
+            loader = Loader(self.faces, order, self.processes.rank, self.processes.count)
+            opened.callback(loader.close)
+            journal = None
+            if self.processes.leads:
+                journal = Journal(self.folder, self.recipe, self.step)
+                opened.callback(journal.close)
+            batches = loader.batches(self.step * accumulate, self.recipe.steps * accumulate)
+            while self.step < self.recipe.steps:
+                taken = self.learner.learn([next(batches) for _ in range(accumulate)], self.step)
+                self.watch(taken.loss)
+                self.step += 1
+                if journal:
+                    journal.note_step(self.step, taken)
+                if self.processes.agree(bool(interruption)):  # all must leave after the same step
+                    break
+                self.look_after(journal)
+            self.save(LAST)
+        return Outcome(
+            self.folder / LAST, self.images, self.accuracy, self.best_accuracy, interruption.signal
+        )
+
+    @property
+    def images(self) -> int:
+        """Images seen so far."""
+        return self.step * self.recipe.images_per_step
+
+    def look_after(self, journal: Journal | None) -> None:
+        """Look at the pairs and keep a checkpoint, each when its time has come."""
+        evaluation, last = self.recipe.evaluation, self.step == self.recipe.steps
+        looks = evaluation is not None and (last or self.passes(evaluation.every))
+        saves = self.passes(self.recipe.schedule.save)
+        if not looks and not saves:
+            return
+        if journal:
+            journal.pause()
+        improved = looks and self.look_at_pairs(journal)
+        if self.processes.agree(improved):
+            self.save(BEST)
+        if saves:
+            self.save(LAST)
+        if journal:
+            journal.go_on()
+
+    def passes(self, images: int) -> bool:
+        """Whether the last step went past another so many images."""
+        return self.images // images > (self.images - self.recipe.images_per_step) // images
+
+    def look_at_pairs(self, journal: Journal | None) -> bool:
+        """Measure the accuracy on the pairs, in the first process; whether it is the best so far."""
+        if not self.pair_test or not journal:
+            return False
+        self.accuracy = self.pair_test.measure(self.learner.best, self.processes.device).accuracy
+        journal.note_accuracy(self.step, self.accuracy)
+        if self.best_accuracy is not None and self.accuracy <= self.best_accuracy:
+            return False
+        self.best_accuracy = self.accuracy
+        return True
+
+    def watch(self, loss: float) -> None:
+        """Stop when the loss is no number or twice what it was; the last checkpoint is from before."""
+        self._last_losses.append(loss)
+        if len(self._first_losses) < WATCHED_STEPS:
+            self._first_losses.append(loss)
+        first, last = (sum(losses) / len(losses) for losses in (self._first_losses, self._last_losses))
+        if not last <= DIVERGED * first:
+            kept = self.folder / LAST
+            raise TrainingDiverged(
+                f"The loss is {last:.3g} after {self.images} images, and was {first:.3g} at first; "
+                + (f"{kept} is from before: " if kept.exists() else "")
+                + "try a smaller optimiser.rate."
+            )
+
+    def save(self, name: str) -> None:
+        """Write where the run stands; every process takes part, the first one writes."""
+        state: dict[str, Any] = self.learner.state()
+        if self.processes.leads:
+            state |= {
+                "architecture": self.architecture,
+                "recipe": self.recipe.describe(),
+                "data": self.faces.describe(),
+                "step": self.step,
+                "seen": self.images,
+                "accuracy": self.accuracy,
+                "best_accuracy": self.best_accuracy,
+                "first_losses": self._first_losses,
+                "last_losses": list(self._last_losses),
+                "torch": str(torch.__version__),
+            }
+            save_checkpoint(self.folder / name, state)

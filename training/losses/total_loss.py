@@ -1,0 +1,63 @@
+"""What a recipe asks a network to learn: a head, pairs, centers and a teacher, added up."""
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sameface.training.data.face_set import NOBODY
+from sameface.training.distributed import Processes
+from sameface.training.losses.by_name import build_head
+from sameface.training.losses.pair_losses import CenterLoss, build_pair_loss
+from sameface.training.losses.partial_fc import PartialHead
+from sameface.training.recipe import Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What a batch costs: the sum to take the gradient of, and each part as it is reported."""
+
+    total: Tensor
+    parts: dict[str, Tensor]  # weighted, over the batch of all processes
+
+
+class Objective(nn.Module):
+    """The loss of a recipe, of the embeddings of all processes."""
+
+    def __init__(self, recipe: Recipe, classes: int, processes: Processes) -> None:
+        super().__init__()
+        asked, dimension = recipe.loss, recipe.backbone.dimension
+        self.asked, self.processes = asked, processes
+        self.head = self.pair = self.centers = None
+        if asked.head:
+            head = build_head(asked.head, dimension, classes, **asked.head_options)
+            self.head = PartialHead(head, processes, asked.sample)
+        if asked.pair:
+            self.pair = build_pair_loss(asked.pair, **asked.pair_options)
+        if asked.center_weight:
+            self.centers = CenterLoss(dimension, classes, alpha=asked.center_rate)
+
+    def forward(self, embeddings: Tensor, labels: Tensor, targets: Tensor | None) -> Losses:
+        """Of this process's embeddings (batch, dimension), their labels and their teacher's embeddings."""
+        processes = self.processes
+        embeddings, labels = processes.gather(embeddings), processes.gather(labels)
+        somebody = labels != NOBODY  # a small batch may be of blends alone
+        people, labels = embeddings[somebody], labels[somebody]
+        parts: dict[str, Tensor] = {}
+        if self.pair:
+            parts["pair"] = self.asked.pair_weight * self.pair(people, labels)
+        if self.centers and len(people):
+            parts["center"] = self.asked.center_weight * self.centers(people, labels)
+        if targets is not None:
+            parts["teacher"] = self.asked.teacher_weight * imitate(embeddings, processes.gather(targets))
+        # These are computed by all processes alike, so each answers for its share of the gradient.
+        total = sum(parts.values(), embeddings.new_zeros(())) / processes.count
+        if self.head and len(people):
+            parts["head"] = self.asked.head_weight * self.head(people, labels, self.asked.focal_gamma)
+            total = total + parts["head"]
+        return Losses(total, {name: part.detach() for name, part in parts.items()})
+
+
+def imitate(embeddings: Tensor, targets: Tensor) -> Tensor:
+    """1 - cosine to the teacher's embeddings, averaged: directions are all that is ever compared."""
+    return (1 - functional.cosine_similarity(embeddings.float(), targets)).mean()
