@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.lfw import read_lfw
-from benchmarks.opencv import OpenCvPath
+from benchmarks.rivals.opencv import OpenCvPath
+from benchmarks.shared.lfw import read_lfw
 from sameface.model.data_folder import DataFolder
 from sameface.model.measurement.lfw_pairs import Pair, measure_accuracy
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline

@@ -25,10 +25,10 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.lfw import read_lfw
-from benchmarks.load import Connection, form_request
-from benchmarks.opencv import OpenCvPath
-from benchmarks.server import serve
+from benchmarks.rivals.opencv import OpenCvPath
+from benchmarks.shared.lfw import read_lfw
+from benchmarks.shared.load import Connection, form_request
+from benchmarks.shared.server import serve
 from sameface.model.bundles.bundle import load_bundle
 from sameface.model.data_folder import DataFolder
 

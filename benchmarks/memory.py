@@ -9,9 +9,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.lfw import read_lfw
-from benchmarks.load import run_load, verify_request
-from benchmarks.server import serve
+from benchmarks.shared.lfw import read_lfw
+from benchmarks.shared.load import run_load, verify_request
+from benchmarks.shared.server import serve
 
 STEPS = 20
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.lfw import read_lfw
-from benchmarks.load import Load, run_load, verify_request
-from benchmarks.server import Server, serve
+from benchmarks.shared.lfw import read_lfw
+from benchmarks.shared.load import Load, run_load, verify_request
+from benchmarks.shared.server import Server, serve
 from sameface.model.runtime.session import available_cores
 
 QUEUE = 32  # photos

@@ -20,12 +20,12 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks import deepface, opencv
-from benchmarks.environments import ask_version, build_environment
-from benchmarks.lfw import read_lfw
 from benchmarks.limit import Way, count_verifications, draw_sample, find_picked, list_ways, measure
-from benchmarks.load import Load, run_load, verify_request
-from benchmarks.server import Server, serve
+from benchmarks.rivals import deepface, opencv
+from benchmarks.rivals.environments import ask_version, build_environment
+from benchmarks.shared.lfw import read_lfw
+from benchmarks.shared.load import Load, run_load, verify_request
+from benchmarks.shared.server import Server, serve
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.data_folder import DataFolder
 from sameface.model.measurement.lfw_pairs import Pair

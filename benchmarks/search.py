@@ -23,11 +23,11 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.bare import BLOCK, BareIndex
-from benchmarks.load import identify_request, run_load
-from benchmarks.people import FACES_EACH, PEOPLE_AT_ONCE, People
-from benchmarks.recall import judge, share_right
-from benchmarks.server import Server, serve
+from benchmarks.rivals.bare import BLOCK, BareIndex
+from benchmarks.shared.load import identify_request, run_load
+from benchmarks.shared.people import FACES_EACH, PEOPLE_AT_ONCE, People
+from benchmarks.shared.recall import judge, share_right
+from benchmarks.shared.server import Server, serve
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.data_folder import DataFolder
 from sameface.model.faces import Floats

@@ -6,7 +6,7 @@ from pathlib import Path
 from sameface.api.app import create_app
 from sameface.api.settings import Settings
 
-OPENAPI = Path(__file__).parents[2] / "openapi.json"
+OPENAPI = Path(__file__).parents[3] / "openapi.json"
 
 
 def describe_api() -> str:

@@ -296,7 +296,7 @@ def test_what_was_acknowledged_survives_a_kill(store: Store, staff: Collection, 
         [sys.executable, "-c", WRITER, str(tmp_path / "gallery.db")],
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
     )
     acknowledged = [int(writer.stdout.readline()) for _ in range(25)]
     writer.send_signal(signal.SIGKILL)
@@ -321,6 +321,6 @@ Store(Path(sys.argv[1])).close()
 def test_processes_that_make_the_same_gallery_at_once_do_not_get_in_each_others_way(tmp_path: Path) -> None:
     for attempt in range(3):
         command = [sys.executable, "-c", MAKER, str(tmp_path / f"{attempt}.db"), str(time.time() + 1)]
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
         makers = [subprocess.Popen(command, env=environment) for _ in range(3)]
         assert [maker.wait(timeout=30) for maker in makers] == [0, 0, 0]

@@ -315,7 +315,7 @@ def start_import(tmp_path: Path) -> "subprocess.Popen[str]":
         [sys.executable, "-c", IMPORTER, str(tmp_path / "gallery.db"), str(tmp_path / "staff.gz")],
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
     )
 
 

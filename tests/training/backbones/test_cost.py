@@ -13,7 +13,7 @@ from torch import nn
 from sameface.training.backbones.by_name import BACKBONES
 from sameface.training.backbones.cost import Cost, measure_cost, write_table
 
-PAGE = Path(__file__).parents[2] / "docs" / "backbones.md"
+PAGE = Path(__file__).parents[3] / "docs" / "backbones.md"
 
 
 @pytest.fixture(scope="module")

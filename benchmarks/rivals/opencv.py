@@ -15,7 +15,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from benchmarks.load import Load, run_callers
+from benchmarks.shared.load import Load, run_callers
 from sameface.model.measurement.lfw_pairs import Pair
 
 SCORE = (
@@ -78,7 +78,7 @@ def ask(
 ) -> Load:
     """Verifications by the OpenCV of an environment: so many callers, each with so many threads."""
     task = pickle.dumps((detector, recognizer, pairs, callers, threads, until))
-    command = [str(python), "-m", "benchmarks.opencv"]
+    command = [str(python), "-m", "benchmarks.rivals.opencv"]
     done = subprocess.run(command, input=task, stdout=subprocess.PIPE, check=True)
     load: Load = pickle.loads(done.stdout)
     return load

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.server import Server
+from benchmarks.shared.server import Server
 from sameface.model.faces import Floats
 
 Call = Callable[[int], tuple[int, bytes]]  # the number of a request -> the answer's status and body

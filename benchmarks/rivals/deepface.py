@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.load import form_request
-from benchmarks.server import Server
+from benchmarks.shared.load import form_request
+from benchmarks.shared.server import Server
 from sameface.model.measurement.lfw_pairs import Pair
 
 REQUIREMENTS = ("deepface[api]",)

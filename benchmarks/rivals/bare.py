@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.server import read_resident_bytes
+from benchmarks.shared.server import read_resident_bytes
 from sameface.model.faces import Floats
 from sameface.model.gallery.index.face_index import FaceIndex
 from sameface.model.gallery.index.faiss_search import Faiss, build_candidates
@@ -45,7 +45,7 @@ class BareIndex:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "bare.index"
             faiss.write_index(self._faiss, str(path))
-            command = [sys.executable, "-m", "benchmarks.bare", str(path)]
+            command = [sys.executable, "-m", "benchmarks.rivals.bare", str(path)]
             said = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
         return said["seconds"], said["bytes"] / len(self.columns)
 
