@@ -47,7 +47,7 @@ def test_the_settings_are_those_of_the_code() -> None:
 
 
 def test_every_error_code_has_a_test() -> None:
-    tests = "".join(path.read_text("utf-8") for path in (ROOT / "tests" / "api").glob("test_*.py"))
+    tests = "".join(path.read_text("utf-8") for path in (ROOT / "tests" / "api").rglob("test_*.py"))
     untested = [code for code in PROBLEMS if f'"{code}"' not in tests]
     assert untested == []
 

@@ -280,5 +280,5 @@ def test_a_missing_detector_says_what_to_run(run, raw: Path, tmp_path: Path) -> 
 
 
 def test_preparing_needs_no_torch() -> None:
-    script = "import sys; sys.modules['torch'] = None; import training.data_commands"
+    script = "import sys; sys.modules['torch'] = None; import sameface.training.commands.data"
     subprocess.run([sys.executable, "-c", script], check=True)

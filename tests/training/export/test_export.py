@@ -233,7 +233,7 @@ def test_a_person_is_told_in_one_line(tmp_path: Path) -> None:
     save_trained(tmp_path / "last.pt")
     arguments = ["export", str(tmp_path / "last.pt"), "--out", str(tmp_path / "out")]
     told = subprocess.run(
-        [sys.executable, "-c", "from training.export_commands import app; app()", *arguments],
+        [sys.executable, "-c", "from sameface.training.commands.export import app; app()", *arguments],
         capture_output=True,
         text=True,
         check=True,
