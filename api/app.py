@@ -84,7 +84,7 @@ async def load_pipeline(app: FastAPI, on_loaded: Callable[[FastAPI], None] | Non
     """Open the networks beside the event loop, so that the process answers meanwhile."""
     try:
         await asyncio.to_thread(open_parts, app)
-        runtime = app.state.pipeline.embedder.runtime
+        runtime = app.state.pipeline.embedder.sessions
         log.info("ready on device %s (%s)", runtime.device, runtime.provider)
     except Exception as error:  # without networks there is nothing to serve, whatever the reason
         app.state.failure = error

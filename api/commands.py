@@ -137,7 +137,7 @@ def listen(settings: Settings) -> socket.socket:
 def announce(application: FastAPI, port: int, as_json: bool) -> None:
     """Say where it answers and show a newcomer what to try."""
     settings: Settings = application.state.settings
-    runtime = application.state.pipeline.embedder.runtime
+    runtime = application.state.pipeline.embedder.sessions
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{host}:{port}"
     if as_json:

@@ -125,7 +125,7 @@ class Metrics(Observer):
     def ready(self, pipeline: Pipeline, gallery: Gallery) -> None:
         """The networks are warm."""
         self.gallery = gallery
-        runtime = pipeline.embedder.runtime
+        runtime = pipeline.embedder.sessions
         names = pipeline.embedder.bundle.contract.name, pipeline.detector.bundle.contract.name
         self.runtime.labels(runtime.device, runtime.provider, *names).set(1)
 

@@ -13,7 +13,7 @@ from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR
 from sameface.model.photo.detect import DetectorOptions
 from sameface.model.photo.image import ImageLimits
 from sameface.model.pipeline import PipelineOptions
-from sameface.model.runtime.session import available_cores
+from sameface.model.runtime.device import available_cores
 
 PREFIX = "SAMEFACE_"
 PILLOWS_OWN_LIMIT = 178_000_000

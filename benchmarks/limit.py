@@ -26,9 +26,9 @@ from sameface.model.data_folder import DataFolder
 from sameface.model.faces import Floats
 from sameface.model.runtime import graph_rewrites as graph
 from sameface.model.runtime import openvino as openvino_session
+from sameface.model.runtime.device import available_cores
 from sameface.model.runtime.openvino import OpenVinoSession
 from sameface.model.runtime.prepare_graph import PARITY, WORTHWHILE, prepare_graph
-from sameface.model.runtime.session import available_cores
 
 DETECTOR_SIDE = 256  # what photos of 250 x 250, as those of LFW, are put on
 ORT = "ONNX Runtime"
@@ -132,7 +132,7 @@ def open_onnx(network: bytes, threads: int) -> Run:
 def open_openvino(network: bytes) -> Run:
     """A session of one thread."""
     session = OpenVinoSession(network)
-    name = session.get_inputs()[0].name
+    name = session.input_name
     return lambda pixels: session.run(None, {name: pixels})
 
 

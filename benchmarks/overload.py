@@ -15,7 +15,7 @@ from rich.table import Table
 from benchmarks.shared.lfw import read_lfw
 from benchmarks.shared.load import Load, run_load, verify_request
 from benchmarks.shared.server import Server, serve
-from sameface.model.runtime.session import available_cores
+from sameface.model.runtime.device import available_cores
 
 QUEUE = 32  # photos
 

@@ -29,7 +29,7 @@ from benchmarks.shared.server import Server, serve
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.data_folder import DataFolder
 from sameface.model.measurement.lfw_pairs import Pair
-from sameface.model.runtime.session import available_cores
+from sameface.model.runtime.device import available_cores
 
 CLIENTS = (1, 4, 16)
 Bundles = tuple[Bundle, Bundle]  # detector, recogniser

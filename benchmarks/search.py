@@ -32,8 +32,8 @@ from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.data_folder import DataFolder
 from sameface.model.faces import Floats
 from sameface.model.gallery.gallery import Gallery
-from sameface.model.gallery.index.face_index import BLAS_THRESHOLD, FaceIndex
-from sameface.model.gallery.index.search_threads import faiss
+from sameface.model.gallery.index.face_index import FaceIndex
+from sameface.model.gallery.index.faiss_search import BLAS_THRESHOLD, faiss
 from sameface.model.gallery.index.snapshot import load_snapshot
 from sameface.model.store.records import Collection, NewFace, NewPerson
 

@@ -1,5 +1,6 @@
-"""Files that are whole or not there."""
+"""Files that are whole or not there, their hashes, and locks between processes."""
 
+import fcntl
 import hashlib
 import os
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that takes its place when the block ends well, and never was there if it does not."""
+    """A file to write in the block; it takes the place of `path` when the block ends without an error."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:
@@ -23,12 +24,25 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """All of the file or none of it, also after a power cut."""
+    """Write the file so that `path` has all of `content` or what it had before, also after a power cut."""
     with replacing(path) as file:
         file.write(content)
 
 
 def hash_file(path: Path) -> str:
-    """The sha256 of a file."""
+    """The SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def exclusive_lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
+    """Take an exclusive lock on the file `path`. Yields False if another process holds it, unless `wait`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+            return
+        yield True

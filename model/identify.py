@@ -8,9 +8,9 @@ from sameface.model.decision.thresholds import AT_ANY_SIZE, Rule
 from sameface.model.errors import NoFaceFound, SamefaceError
 from sameface.model.faces import AlignedFace, EmbeddedFace, Embedding
 from sameface.model.gallery.gallery import Candidate, Gallery
+from sameface.model.observer import Stopwatch
 from sameface.model.pipeline import Pipeline
 from sameface.model.store.records import Collection
-from sameface.model.timing import Stopwatch
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,65 @@
-"""What is worth watching while a server works, told to whoever listens."""
+"""What a caller may watch while work goes on: stages and their times, the queue, faces, progress."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Progress = Callable[[str, int, int | None], None]  # the step's name, items done, items in all if known
+
+
+def ignore_progress(step: str, done: int, total: int | None) -> None:
+    """The `Progress` of a caller without a screen."""
 
 
 class Observer:
-    """Listens to nothing; a server's metrics listen."""
+    """Listens to nothing; the server's metrics override what they count."""
 
     def stage(self, name: str, seconds: float) -> None:
-        """A stage of the path took so long for one photo or probe."""
+        """A stage (decode, detect, align, embed, search, queue) took `seconds` for one photo or probe."""
 
     def queue(self, jobs: int) -> None:
-        """So many jobs wait or run now."""
+        """The work queue now holds `jobs` photos, waiting and in work."""
 
     def faces(self, count: int) -> None:
-        """A photo shows so many faces."""
+        """The detector found `count` faces in a photo."""
 
     def batch(self, size: int) -> None:
-        """So many crops went through the recogniser at once."""
+        """One forward pass of the recogniser took `size` crops."""
 
-    def similarity(self, kind: str, value: float) -> None:
-        """The similarity that a decision was made on, of `verify` or `identify`."""
+    def similarity(self, operation: str, value: float) -> None:
+        """`verify` or `identify` decided on this similarity."""
 
 
 SILENT = Observer()
+
+
+class Stopwatch:
+    """Seconds per stage of one request, added up, in the order in which the stages first ran."""
+
+    def __init__(self, observer: Observer = SILENT) -> None:
+        self.observer = observer
+        self.started = time.perf_counter()
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the time of the block to the stage `name`."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds = time.perf_counter() - start
+            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+            self.observer.stage(name, seconds)
+
+    def milliseconds(self, *others: "Stopwatch") -> dict[str, float]:
+        """Work per stage, that of `others` included, and as `total` the wall time since this one started.
+
+        Photos are worked on at the same time, so the stages may add up to more than the total.
+        """
+        stages: dict[str, float] = {}
+        for stopwatch in (self, *others):
+            for name, seconds in stopwatch.seconds.items():
+                stages[name] = stages.get(name, 0.0) + seconds
+        stages["total"] = time.perf_counter() - self.started
+        return {name: round(seconds * 1000, 2) for name, seconds in stages.items()}

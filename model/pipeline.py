@@ -20,17 +20,16 @@ from sameface.model.decision.thresholds import (
 )
 from sameface.model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
 from sameface.model.faces import AlignedFace, DetectedFace, EmbeddedFace
-from sameface.model.observer import SILENT, Observer
+from sameface.model.observer import SILENT, Observer, Stopwatch
 from sameface.model.photo.align import align_face, fit_similarity
 from sameface.model.photo.choose_face import FACE_POLICIES
 from sameface.model.photo.detect import Detector, DetectorOptions
 from sameface.model.photo.embed import Embedder
 from sameface.model.photo.image import ImageLimits, decode_coarsely, decode_image
 from sameface.model.photo.quality import assess_quality
-from sameface.model.runtime.session import available_cores, select_device
-from sameface.model.runtime.session_pool import open_runtime
+from sameface.model.runtime.device import available_cores, select_device
+from sameface.model.runtime.session_pool import open_sessions
 from sameface.model.runtime.work_queue import Workers
-from sameface.model.timing import Stopwatch
 from sameface.model.verify import Decision, EnrolledPerson, Look, Side, compare
 
 
@@ -234,8 +233,10 @@ def open_pipeline(options: PipelineOptions, observer: Observer = SILENT) -> Pipe
     recognizer = load_bundle(options.recognizer, "recogniser")
     detector = load_bundle(options.detector, "detector")
     pipeline = Pipeline(
-        Detector(detector, open_runtime(detector, device, options.cache, options.threads), options.detection),
-        Embedder(recognizer, open_runtime(recognizer, device, options.cache, options.threads), observer),
+        Detector(
+            detector, open_sessions(detector, device, options.cache, options.threads), options.detection
+        ),
+        Embedder(recognizer, open_sessions(recognizer, device, options.cache, options.threads), observer),
         options,
         observer,
     )

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from sameface.model.decision.similarity import measure_similarity
 from sameface.model.faces import AlignedFace, EmbeddedFace, Embedding
-from sameface.model.timing import Stopwatch
+from sameface.model.observer import Stopwatch
 
 Face = TypeVar("Face", bound=AlignedFace)
 

@@ -7,7 +7,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from sameface.model.bundles.bundle import Bundle, Contract, save_bundle
+from sameface.model.bundles.bundle import Bundle, save_bundle
+from sameface.model.bundles.contract import Contract
 from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.faces import Floats
 from sameface.model.runtime.session import open_session
@@ -137,5 +138,5 @@ def random_pixels(bundle: Bundle, count: int, seed: int = 11) -> Floats:
 def run_published(bundle: Bundle, pixels: Floats) -> Floats:
     """What the published file answers, one image at a time."""
     session = open_session(bundle.path, "cpu")
-    name = session.get_inputs()[0].name
+    name = session.input_name
     return np.concatenate([session.run(None, {name: pixel[np.newaxis]})[0] for pixel in pixels])

@@ -19,7 +19,7 @@ async def live() -> Live:
 @router.get("/ready", responses=answers(examples.READY, "not_ready"))
 async def ready(pipeline: Pipeline) -> Ready:
     """Answer 200 once the networks are warm, and say what they run on."""
-    runtime = pipeline.embedder.runtime
+    runtime = pipeline.embedder.sessions
     return Ready(
         device=runtime.device,
         provider=runtime.provider,

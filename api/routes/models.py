@@ -14,4 +14,4 @@ router = APIRouter(prefix="/v1", tags=["models"], dependencies=[READ])
 async def list_models(pipeline: Pipeline) -> ModelList:
     """List the networks that the server runs, with their licence, hash and device."""
     parts = (pipeline.embedder, pipeline.detector)
-    return ModelList(items=[LoadedModel.from_bundle(part.bundle, part.runtime) for part in parts])
+    return ModelList(items=[LoadedModel.from_bundle(part.bundle, part.sessions) for part in parts])

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.faces import EmbeddedFace
-from sameface.model.runtime.session_pool import Runtime
+from sameface.model.runtime.session_pool import SessionPool
 from sameface.model.verify import Look
 
 PHOTO_SCHEMA = {
@@ -229,7 +229,7 @@ class LoadedModel(Response):
     provider: str
 
     @classmethod
-    def from_bundle(cls, bundle: Bundle, runtime: Runtime) -> "LoadedModel":
+    def from_bundle(cls, bundle: Bundle, runtime: SessionPool) -> "LoadedModel":
         """What a bundle says of itself, and where it runs."""
         return cls(**bundle.describe(), device=runtime.device, provider=runtime.provider)
 

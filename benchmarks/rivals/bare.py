@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from benchmarks.shared.server import read_resident_bytes
 from sameface.model.faces import Floats
 from sameface.model.gallery.index.face_index import FaceIndex
-from sameface.model.gallery.index.faiss_search import Faiss, build_candidates
-from sameface.model.gallery.index.search_threads import faiss
+from sameface.model.gallery.index.faiss_search import Faiss, build_faiss_index, faiss
 
 BLOCK = 256  # probes at once
 NEIGHBOURS = 10
@@ -30,12 +29,12 @@ class BareIndex:
         start = time.perf_counter()
         built = self._build(index.kind)
         self.build_seconds = time.perf_counter() - start
-        self._faiss: Faiss = built if index.candidates is None else index.candidates
+        self._faiss: Faiss = built if index.faiss_index is None else index.faiss_index
 
     def _build(self, kind: str) -> Faiss:
         """As the server does it; where that only keeps the embeddings, FAISS does so too."""
         if kind != "exact":
-            return build_candidates(kind, self.columns)
+            return build_faiss_index(kind, self.columns)
         flat = faiss.IndexFlatIP(self.columns.dimension)
         flat.add(self.columns.embeddings)
         return flat

@@ -16,7 +16,7 @@ from unearth.fetchers import PyPIClient
 
 from sameface.model.bundles.published import PackageMember
 from sameface.model.errors import PullFailed
-from sameface.model.progress import Progress
+from sameface.model.observer import Progress
 
 TIMEOUT_SECONDS = 20.0
 SECTIONS = ("global", "install", "download", ":env:")  # of pip's configuration, the last one wins

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from sameface.model.bundles.bundle import Contract
+from sameface.model.bundles.contract import Contract
 
 ARCFACE_TEMPLATE = (
     (38.2946, 51.6963),

@@ -6,13 +6,12 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from sameface.model.bundles.bundle import Bundle, load_bundle, save_bundle
+from sameface.model.bundles.bundle import CALIBRATIONS, Bundle, load_bundle, save_bundle
 from sameface.model.bundles.package_index import PackageIndex
 from sameface.model.bundles.published import MODELS, PORTRAITS, SHIPPED, Address, PackageMember, PublishedFile
-from sameface.model.decision.calibration_files import FOLDER
 from sameface.model.errors import BundleRefused, PullFailed
 from sameface.model.files import hash_file, write_atomically
-from sameface.model.progress import Progress, ignore_progress
+from sameface.model.observer import Progress, ignore_progress
 
 
 def pull_model(name: str, models: Path, progress: Progress = ignore_progress) -> Bundle:
@@ -35,8 +34,8 @@ def pull_model(name: str, models: Path, progress: Progress = ignore_progress) ->
 def copy_shipped(bundle: str, folder: Path) -> None:
     """Put the calibrations that were published with a network beside it."""
     for shipped in sorted((SHIPPED / bundle).glob("*.json")):
-        (folder / FOLDER).mkdir(parents=True, exist_ok=True)
-        write_atomically(folder / FOLDER / shipped.name, shipped.read_bytes())
+        (folder / CALIBRATIONS).mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / CALIBRATIONS / shipped.name, shipped.read_bytes())
 
 
 def pull_portraits(folder: Path, progress: Progress = ignore_progress) -> list[Path]:

@@ -12,7 +12,8 @@ from PIL import Image
 from rich.markup import escape
 from rich.table import Table
 
-from sameface.model.bundles.bundle import MANIFEST, Bundle, load_bundle, read_contract, read_json, save_bundle
+from sameface.model.bundles.bundle import MANIFEST, Bundle, load_bundle, read_json, save_bundle
+from sameface.model.bundles.contract import read_contract
 from sameface.model.bundles.published import MODELS
 from sameface.model.bundles.pull import pull_model, pull_portraits
 from sameface.model.commands.terminal import (
@@ -28,7 +29,7 @@ from sameface.model.errors import BundleRefused, UnsupportedImage
 from sameface.model.photo.draw import draw_faces
 from sameface.model.photo.image import decode_image, read_photo
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
-from sameface.model.runtime.session_pool import open_runtime
+from sameface.model.runtime.session_pool import open_sessions
 
 app = typer.Typer()
 
@@ -193,7 +194,7 @@ def adopt_recogniser(source: Path, contract_file: Path, folder: DataFolder) -> B
     if contract.name in {published.contract.name for published in MODELS.values()}:
         raise BundleRefused(f"{contract.name} is the name of a published network; choose another.")
     with tempfile.TemporaryDirectory() as trial:
-        open_runtime(save_bundle(contract, source, Path(trial)), "cpu", folder.cache)
+        open_sessions(save_bundle(contract, source, Path(trial)), "cpu", folder.cache)
     return save_bundle(contract, source, folder.models / contract.name)
 
 

@@ -22,7 +22,7 @@ from rich.progress import (
 
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.faces import Embedding
-from sameface.model.progress import Progress as Report
+from sameface.model.observer import Progress as Report
 from sameface.model.verify import Decision, Look
 
 console = Console()

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sameface.model.bundles.bundle import NAME, Bundle, freeze, read_json, rewrite_contract
+from sameface.model.bundles.bundle import CALIBRATIONS, Bundle, read_json, rewrite_contract
+from sameface.model.bundles.contract import NAME, freeze
 from sameface.model.decision.calibration import Calibration, Curve, Evidence, GroupRates
 from sameface.model.errors import BundleRefused, CalibrationNotFound, CalibrationRefused
 from sameface.model.files import write_atomically
 from sameface.model.measurement.face_counts import Worth
 from sameface.model.measurement.intervals import ErrorRates, Rate
-
-FOLDER = "calibrations"
 
 
 class Calibrations:
@@ -49,7 +48,7 @@ def complete_name(bundle: Bundle, name: str) -> str:
 
 def load_calibrations(bundle: Bundle) -> dict[str, Calibration]:
     """The calibrations in a bundle's folder, by their full names."""
-    paths = sorted((bundle.folder / FOLDER).glob("*.json"))
+    paths = sorted((bundle.folder / CALIBRATIONS).glob("*.json"))
     return {complete_name(bundle, path.stem): load_calibration(path, bundle) for path in paths}
 
 
@@ -108,7 +107,7 @@ def save_calibration(
 ) -> Path:
     """Write it into the bundle's folder; the first one is also the one that is decided by, unless told."""
     name = calibration.name.removeprefix(f"{bundle.contract.name}/")
-    path = bundle.folder / FOLDER / f"{name}.json"
+    path = bundle.folder / CALIBRATIONS / f"{name}.json"
     refuse_name(name, path, replacing=replacing)
     path.parent.mkdir(exist_ok=True)
     write_atomically(path, json.dumps(dataclasses.asdict(calibration), indent=1).encode() + b"\n")

@@ -33,7 +33,7 @@ class Candidate:
 def open_gallery(path: Path, pipeline: Pipeline) -> "Gallery":
     """The gallery of a pipeline's recogniser, searched where the recogniser runs."""
     embedder = pipeline.embedder
-    device = select_search_device(embedder.runtime.device, pipeline.options.device)
+    device = select_search_device(embedder.sessions.device, pipeline.options.device)
     return Gallery(path, embedder.bundle, device, pipeline.thresholds)
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from sameface.model.errors import SamefaceError, UnsupportedImage
 from sameface.model.faces import Floats
+from sameface.model.observer import Progress
 from sameface.model.parallel import work_through
 from sameface.model.photo.image import decode_image
 from sameface.model.pipeline import Pipeline
-from sameface.model.progress import Progress
 
 Embed: TypeAlias = Callable[[bytes], Floats]
 

@@ -12,8 +12,8 @@ import numpy as np
 from sameface.model.errors import LabelsRefused
 from sameface.model.measurement.embed_photos import Embed, Failure, embed_all
 from sameface.model.measurement.scores import LabelledEmbeddings, to_step, walk_tiles
+from sameface.model.observer import Progress, ignore_progress
 from sameface.model.photo.image import PHOTO_NAMES, read_photo
-from sameface.model.progress import Progress, ignore_progress
 
 SHOWN = 10  # entries of a list in an error's sentence
 MOST_LOOKALIKES = 50

@@ -7,7 +7,7 @@ from PIL import Image
 
 from sameface.model.bundles.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
 from sameface.model.faces import Box, DetectedFace, Floats
-from sameface.model.runtime.session_pool import Runtime
+from sameface.model.runtime.session_pool import SessionPool
 
 MULTIPLE = max(DETECTOR_STRIDES)  # of the input's sides, so that every stride tiles it
 OUTPUTS = [f"{part}_{stride}" for part in DETECTOR_PARTS for stride in DETECTOR_STRIDES]
@@ -27,9 +27,9 @@ class DetectorOptions:
 class Detector:
     """Faces of an upright RGB image, best score first."""
 
-    def __init__(self, bundle: Bundle, runtime: Runtime, options: DetectorOptions) -> None:
+    def __init__(self, bundle: Bundle, sessions: SessionPool, options: DetectorOptions) -> None:
         self.bundle = bundle
-        self.runtime = runtime
+        self.sessions = sessions
         self.options = options
 
     def detect(self, image: Image.Image) -> list[DetectedFace]:
@@ -41,7 +41,7 @@ class Detector:
         """The faces seen when the image is looked at in this scale."""
         canvas = draw_on_canvas(image, scale)
         pixels = self.bundle.preprocess(canvas[np.newaxis])  # (1, 3, height, width)
-        outputs = dict(zip(OUTPUTS, self.runtime.run(pixels, OUTPUTS), strict=True))
+        outputs = dict(zip(OUTPUTS, self.sessions.run(pixels, OUTPUTS), strict=True))
         width, min_score = canvas.shape[1], self.options.min_score
         found = np.concatenate(
             [decode_stride(outputs, stride, width, min_score) for stride in DETECTOR_STRIDES]

@@ -10,19 +10,19 @@ from sameface.model.errors import BundleRefused
 from sameface.model.faces import Embedding, Floats, Pixels
 from sameface.model.observer import SILENT, Observer
 from sameface.model.runtime.micro_batcher import MicroBatcher
-from sameface.model.runtime.session_pool import Runtime
+from sameface.model.runtime.session_pool import SessionPool
 
 
 class Embedder:
     """The recogniser of one bundle; where batches pay, crops of several callers share a forward pass."""
 
-    def __init__(self, bundle: Bundle, runtime: Runtime, observer: Observer = SILENT) -> None:
+    def __init__(self, bundle: Bundle, sessions: SessionPool, observer: Observer = SILENT) -> None:
         self.bundle = bundle
-        self.runtime = runtime
+        self.sessions = sessions
         self.observer = observer
         self.identity = bundle.identity
-        self.batcher = MicroBatcher(self.forward, runtime.batch_size) if runtime.batch_size > 1 else None
-        self.helpers = ThreadPoolExecutor(runtime.sessions, thread_name_prefix="embed")  # started when needed
+        self.batcher = MicroBatcher(self.forward, sessions.batch_size) if sessions.batch_size > 1 else None
+        self.helpers = ThreadPoolExecutor(sessions.count, thread_name_prefix="embed")  # started when needed
 
     def embed(self, crops: Sequence[Pixels]) -> list[Embedding]:
         """One unit embedding per crop."""
@@ -35,7 +35,7 @@ class Embedder:
     def forward(self, inputs: Floats) -> Floats:
         """One pass through the network."""
         self.observer.batch(len(inputs))
-        return self.runtime.run(inputs)[0]
+        return self.sessions.run(inputs)[0]
 
     def forward_each(self, inputs: Floats) -> Floats:
         """A pass for every crop; those of a group photo are spread over the sessions."""

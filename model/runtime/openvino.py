@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 from sameface.model.faces import Floats
 
@@ -18,7 +16,7 @@ ONE_THREAD = {
 
 
 def find_version() -> str | None:
-    """Of what the extra `openvino` has installed, if anything."""
+    """The version of OpenVINO, or None if the extra `openvino` is not installed."""
     try:
         return version("openvino")
     except PackageNotFoundError:
@@ -26,30 +24,21 @@ def find_version() -> str | None:
 
 
 class OpenVinoSession:
-    """Looks like a session of ONNX Runtime to whoever runs it."""
+    """A network on OpenVINO."""
+
+    provider = "OpenVINO"
 
     def __init__(self, network: bytes | Path) -> None:
         import openvino  # only now: it takes a second, and few have it
 
         core = openvino.Core()
         source = network if isinstance(network, bytes) else network.read_bytes()
-        self._compiled = core.compile_model(core.read_model(source, b""), "CPU", ONE_THREAD)
-        self._request = self._compiled.create_infer_request()
-        self._names = [output.get_any_name() for output in self._compiled.outputs]
+        compiled = core.compile_model(core.read_model(source, b""), "CPU", ONE_THREAD)
+        self._request = compiled.create_infer_request()
+        self.input_name: str = compiled.inputs[0].get_any_name()
+        self.output_names: list[str] = [output.get_any_name() for output in compiled.outputs]
 
     def run(self, outputs: Sequence[str] | None, feed: Mapping[str, Floats]) -> list[Floats]:
         """One forward pass; the results are copies, which the next pass does not overwrite."""
         results = self._request.infer(dict(feed), share_inputs=True)
-        return [results[name].copy() for name in outputs or self._names]
-
-    def get_inputs(self) -> list[Any]:
-        """What it takes."""
-        return [SimpleNamespace(name=taken.get_any_name()) for taken in self._compiled.inputs]
-
-    def get_outputs(self) -> list[Any]:
-        """What it yields."""
-        return [SimpleNamespace(name=name) for name in self._names]
-
-    def get_providers(self) -> list[str]:
-        """What it runs on."""
-        return ["OpenVINO"]
+        return [results[name].copy() for name in outputs or self.output_names]

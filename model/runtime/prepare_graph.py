@@ -46,8 +46,11 @@ def prepare_graph(bundle: Bundle, device: str, cache: Path) -> tuple[Path, dict[
 def find_batch_size(network: bytes, bundle: Bundle, device: str) -> int:
     """How many crops the device likes to take at once."""
     session = open_session(network, device)
-    name = session.get_inputs()[0].name
-    return measure_batch_size(lambda batch: session.run(None, {name: batch}), random_input(bundle))
+
+    def run(batch: Floats) -> object:
+        return session.run(None, {session.input_name: batch})
+
+    return measure_batch_size(run, random_input(bundle))
 
 
 def read_report(prepared: Path, report_file: Path) -> dict[str, Any] | None:
@@ -143,15 +146,14 @@ def run_published(bundle: Bundle, samples: Floats) -> list[Floats]:
     """What the published file answers, sample by sample; a file that does not fit its contract is refused."""
     try:
         session = open_session(bundle.path, "cpu")
-        name = session.get_inputs()[0].name
+        name = session.input_name
         answers = [session.run(None, {name: sample[np.newaxis]}) for sample in samples]
     except Exception as error:  # ONNX Runtime raises its own unexported types
         raise BundleRefused(f"{bundle.path} does not run on the input of its contract: {error}") from error
     outputs = [np.concatenate(parts) for parts in zip(*answers, strict=True)]
     if not all(np.isfinite(output).all() for output in outputs):
         raise BundleRefused(f"{bundle.path} yields numbers that are not finite.")
-    names = [output.name for output in session.get_outputs()]
-    refuse_wrong_outputs(bundle, dict(zip(names, outputs, strict=True)))
+    refuse_wrong_outputs(bundle, dict(zip(session.output_names, outputs, strict=True)))
     return outputs
 
 
@@ -175,7 +177,7 @@ def compare_outputs(variant: Variant, batches: list[Floats], expected: list[Floa
     """The largest difference from the expected outputs, relative to the largest of them."""
     try:
         session = open_session(variant.network, "cpu", variant.engine)
-        name = session.get_inputs()[0].name
+        name = session.input_name
         answers = [session.run(None, {name: batch}) for batch in batches]
     except Exception:  # a graph that cannot be rewritten this way
         return float("inf")
@@ -196,6 +198,6 @@ def time_ratio(candidate: Variant, baseline: Variant, sample: Floats, rounds: in
     for _ in range(rounds):
         for which, session in enumerate(sessions):
             start = time.perf_counter()
-            session.run(None, {session.get_inputs()[0].name: sample})
+            session.run(None, {session.input_name: sample})
             best[which] = min(best[which], time.perf_counter() - start)
     return best[0] / best[1]

@@ -1,71 +1,62 @@
-"""Opens sessions, the things that run a network: on which device, by which engine, on one thread."""
+"""Sessions: open networks that answer one forward pass at a time, whichever engine runs them."""
 
-import logging
-import os
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-import numpy as np
 import onnxruntime
 
-from sameface.model.errors import DeviceUnavailable
-from sameface.model.runtime import graph_rewrites as graph
-from sameface.model.runtime import openvino as openvino_session
-
-log = logging.getLogger("sameface.session")
+from sameface.model.faces import Floats
+from sameface.model.runtime import openvino
 
 CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 PROVIDERS = {"cpu": [CPU], "gpu": [CUDA, CPU]}
 
 
-def select_device(requested: str, find_cuda_fault: Callable[[], str | None] | None = None) -> str:
-    """`cpu` or `gpu`; a required GPU that does not work is refused, an absent one under `auto` is said."""
-    if requested == "cpu":
-        return "cpu"
-    fault = (find_cuda_fault or cuda_fault)()
-    if fault is None:
-        return "gpu"
-    if requested == "gpu":
-        raise DeviceUnavailable(f"The device must be a GPU, but {fault}.")
-    log.info("running on the CPU: %s", fault)
-    return "cpu"
+class Session(Protocol):
+    """An open network with one input; every call keeps one core busy, because callers are the parallelism."""
+
+    input_name: str
+    output_names: list[str]
+    provider: str  # what it runs on, as /health/ready says it
+
+    def run(self, outputs: Sequence[str] | None, feed: Mapping[str, Floats]) -> list[Floats]:
+        """One forward pass: the outputs of these names, or all of them."""
 
 
-def cuda_fault() -> str | None:
-    """Why CUDA cannot be used, or None if a network ran on it."""
-    if CUDA not in onnxruntime.get_available_providers():
-        return "this ONNX Runtime was built without CUDA (install sameface[gpu])"
-    onnxruntime.preload_dlls()
-    try:
-        session = open_session(graph.identity_graph(), "gpu")
-        session.run(None, {"x": np.zeros(1, np.float32)})
-    except Exception as error:  # ONNX Runtime raises its own unexported types
-        return f"CUDA failed: {error}"
-    if session.get_providers()[0] != CUDA:
-        return "the CUDA provider did not load (driver, CUDA or cuDNN missing)"
-    return None
+class OnnxRuntimeSession:
+    """A network on ONNX Runtime."""
+
+    def __init__(self, network: bytes | Path, device: str) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.enable_mem_pattern = False  # it would keep a plan for every input size it ever saw
+        options.log_severity_level = 3
+        source = network if isinstance(network, bytes) else str(network)
+        session: Any = onnxruntime.InferenceSession(source, options, providers=PROVIDERS[device])
+        self.run = session.run
+        self.input_name: str = session.get_inputs()[0].name
+        self.output_names: list[str] = [output.name for output in session.get_outputs()]
+        self.provider: str = session.get_providers()[0]
 
 
-def open_session(network: bytes | Path, device: str, engine: str = "onnxruntime") -> Any:
-    """A session whose every call keeps one core busy: callers are the parallelism."""
+def open_session(network: bytes | Path, device: str, engine: str = "onnxruntime") -> Session:
+    """A session for the network on `device`, run by the engine of this name."""
     if engine == "openvino":
-        return openvino_session.OpenVinoSession(network)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.enable_mem_pattern = False  # it keeps a plan for every input size it ever saw
-    options.log_severity_level = 3
-    source = network if isinstance(network, bytes) else str(network)
-    return onnxruntime.InferenceSession(source, options, providers=PROVIDERS[device])
+        return openvino.OpenVinoSession(network)
+    return OnnxRuntimeSession(network, device)
+
+
+def list_providers() -> list[str]:
+    """The execution providers of the installed ONNX Runtime, the libraries of CUDA loaded if it has them."""
+    providers: list[str] = onnxruntime.get_available_providers()
+    if CUDA in providers:
+        onnxruntime.preload_dlls()
+    return providers
 
 
 def describe_engines() -> str:
-    """What there is to run networks with, and its versions: another choice may be best with others."""
-    beside = openvino_session.find_version()
+    """The engines and their versions, as part of a cached graph's name: others may prefer another graph."""
+    beside = openvino.find_version()
     return f"ort{onnxruntime.__version__}" + (f"-ov{beside}" if beside else "")
-
-
-def available_cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

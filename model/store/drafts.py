@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from sqlalchemy import Connection, delete, select, update
 
 from sameface.model.errors import AlreadyExists, UpkeepRunning
-from sameface.model.gallery.index.shared_lock import hold
+from sameface.model.files import exclusive_lock
 from sameface.model.store.people import refuse_gone
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
@@ -18,7 +18,7 @@ FACES_AT_ONCE = 1_000  # that are deleted in one transaction
 @contextmanager
 def drafting(store: Store) -> Iterator[None]:
     """The one place where drafts are made: whatever else is found of them was left by a crash."""
-    with hold(store.path.with_suffix(".lock")) as alone:
+    with exclusive_lock(store.path.with_suffix(".lock")) as alone:
         if not alone:
             raise UpkeepRunning("Another import or reembed is running on this gallery: wait for it to end.")
         yield

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from sameface.model.errors import AlreadyExists, CollectionNotFound, FaceNotFound, PersonNotFound
 from sameface.model.faces import Floats, Keys
-from sameface.model.gallery.index.shared_lock import hold
+from sameface.model.files import exclusive_lock
 from sameface.model.store.people import (
     add_newcomers,
     count_up,
@@ -47,7 +47,7 @@ class Store:
         self.path = path
         self._database = Database(path)
         # Two processes that make a database at the same moment would find it locked.
-        with hold(path.with_suffix(".opening"), wait=True), self._database.writing() as connection:
+        with exclusive_lock(path.with_suffix(".opening"), wait=True), self._database.writing() as connection:
             self.id = migrate(connection)
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 
 from sameface.model.errors import CollectionNotFound, UpkeepRunning
 from sameface.model.faces import are_unit
-from sameface.model.gallery.index.collection_indexes import Indexes, open_indexes
+from sameface.model.gallery.index.collection_indexes import CollectionIndexes, open_indexes
 from sameface.model.gallery.index.face_index import FaceIndex
 from sameface.model.gallery.index.snapshot import SnapshotRefused, read_sequence
 from sameface.model.store.drafts import drafting, drop
@@ -77,7 +77,7 @@ def inspect_gallery(store: Store, name: str | None = None) -> list[Finding]:
     return findings + find_leftovers(store)
 
 
-def inspect_collection(store: Store, indexes: Indexes, name: str) -> list[Finding]:
+def inspect_collection(store: Store, indexes: CollectionIndexes, name: str) -> list[Finding]:
     """All that is wrong with one collection at this moment."""
     findings = []
 
@@ -101,7 +101,7 @@ def inspect_collection(store: Store, indexes: Indexes, name: str) -> list[Findin
     return findings
 
 
-def inspect_index(store: Store, indexes: Indexes, collection: Collection) -> list[Finding]:
+def inspect_index(store: Store, indexes: CollectionIndexes, collection: Collection) -> list[Finding]:
     """Load the index as a server would, and compare every row of it with the store."""
     findings, held = [], None
     saved = read_sequence(indexes.path_of(collection), indexes.owner_of(collection))
@@ -148,7 +148,7 @@ class Comparison:
     def describe(self) -> str:
         """What differs, in words; nothing if nothing does."""
         extra = self._extra + len(self._keys) - self._seen
-        entries, rows = self.index.candidates, len(self.index.columns)
+        entries, rows = self.index.faiss_index, len(self.index.columns)
         parts = [
             f"lacks {self._lacking} faces" if self._lacking else "",
             f"has {extra} that are gone" if extra else "",

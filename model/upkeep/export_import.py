@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from sameface.model.errors import ArchiveRefused, InvalidId
 from sameface.model.files import replacing
-from sameface.model.progress import Progress, ignore_progress
+from sameface.model.observer import Progress, ignore_progress
 from sameface.model.store.drafts import drafting, drop, drop_leftovers, publish, refuse_taken
 from sameface.model.store.people import read_newcomers
 from sameface.model.store.records import ID, Collection, NewPerson

@@ -8,17 +8,18 @@ from pathlib import Path
 
 import numpy as np
 
-from sameface.model.bundles.bundle import MANIFEST, Bundle, Contract, load_bundle
+from sameface.model.bundles.bundle import MANIFEST, Bundle, load_bundle
+from sameface.model.bundles.contract import Contract
 from sameface.model.data_folder import DataFolder
 from sameface.model.errors import BundleRefused, CollectionNotFound, ReembedRefused, SamefaceError
 from sameface.model.faces import Pixels
 from sameface.model.gallery.index.collection_indexes import open_indexes
+from sameface.model.observer import Progress, ignore_progress
 from sameface.model.photo.align import align_face
 from sameface.model.photo.embed import Embedder
 from sameface.model.photo.image import ImageLimits, decode_image, encode_png
-from sameface.model.progress import Progress, ignore_progress
-from sameface.model.runtime.session import available_cores, select_device
-from sameface.model.runtime.session_pool import open_runtime
+from sameface.model.runtime.device import available_cores, select_device
+from sameface.model.runtime.session_pool import open_sessions
 from sameface.model.store.draft_differences import count_without_crop, mirror, read_missing
 from sameface.model.store.drafts import drafting, drop, drop_leftovers, replace
 from sameface.model.store.people import add_newcomers
@@ -43,7 +44,7 @@ class Reembedder:
 
     def embed(self, newcomers: Sequence[NewPerson]) -> list[NewPerson]:
         """People with one face each, as the new recogniser sees them."""
-        size = self.embedder.runtime.batch_size
+        size = self.embedder.sessions.batch_size
         batches = [newcomers[start : start + size] for start in range(0, len(newcomers), size)]
         return [person for batch in self._executor.map(self._embed_batch, batches) for person in batch]
 
@@ -93,7 +94,7 @@ def move_collection(
         return old
     refuse_without_crops(store, old)
     made_for = find_bundle(folder.models, old).contract
-    runtime = open_runtime(bundle, select_device(device), folder.cache, available_cores())
+    runtime = open_sessions(bundle, select_device(device), folder.cache, available_cores())
     with closing(Reembedder(made_for, Embedder(bundle, runtime))) as reembedder:
         return reembed(store, old, reembedder, progress)
 

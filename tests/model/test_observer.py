@@ -2,7 +2,7 @@
 
 import pytest
 
-from sameface.model.timing import Stopwatch
+from sameface.model.observer import Stopwatch
 
 
 def test_stages_come_in_the_order_they_ran_with_the_total_last() -> None:

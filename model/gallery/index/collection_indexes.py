@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from sameface.model.faces import Keys
+from sameface.model.files import exclusive_lock
 from sameface.model.gallery.index.face_index import FaceIndex
 from sameface.model.gallery.index.faiss_search import choose_kind
-from sameface.model.gallery.index.shared_lock import hold
 from sameface.model.gallery.index.snapshot import (
     SnapshotRefused,
     load_snapshot,
@@ -52,7 +52,7 @@ class Held:
         return self.unsaved >= due or self.index.needs_rebuilding
 
 
-class Indexes:
+class CollectionIndexes:
     """What searches need of the store, in memory; all of it can be made again."""
 
     def __init__(self, store: Store, folder: Path, device: str) -> None:
@@ -114,7 +114,7 @@ class Indexes:
     def save(self, held: Held, *, wait: bool = False) -> None:
         """Write a snapshot, unless another process has done so, or does and need not be waited for."""
         path, owner = self.path_of(held.collection), self.owner_of(held.collection)
-        with hold(path.with_suffix(".lock"), wait=wait) as alone:
+        with exclusive_lock(path.with_suffix(".lock"), wait=wait) as alone:
             if not alone:
                 return
             for part in self._folder.glob(f"{path.name}.*.part"):  # of a process that was killed
@@ -215,6 +215,6 @@ class Indexes:
             log.exception("the index of %s cannot be saved", collection.name)
 
 
-def open_indexes(store: Store, device: str = "cpu") -> Indexes:
+def open_indexes(store: Store, device: str = "cpu") -> CollectionIndexes:
     """The indexes of a store, with their snapshots beside its file."""
-    return Indexes(store, store.path.with_name("indexes"), device)
+    return CollectionIndexes(store, store.path.with_name("indexes"), device)

@@ -12,7 +12,7 @@ GROWTH = 1.125  # room is made for an eighth more than there is: rarely enough, 
 ROWS_AT_ONCE = 50_000
 
 
-class Columns:
+class EmbeddingRows:
     """Rows are only ever appended; one that dies is zeroed at once, and stays until the rows are copied.
 
     Nothing here locks: the index does, because growing may move the memory.
@@ -28,7 +28,7 @@ class Columns:
         self._embeddings = np.empty((room, dimension), np.float32)
 
     @classmethod
-    def of(cls, block: FaceBlock, alive: NDArray[np.bool_]) -> "Columns":
+    def of(cls, block: FaceBlock, alive: NDArray[np.bool_]) -> "EmbeddingRows":
         """Rows that are kept where they are, without a copy."""
         columns = cls(block.embeddings.shape[1])
         columns._rows = len(block.faces)

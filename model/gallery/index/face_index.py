@@ -8,21 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameface.model.faces import Floats
-from sameface.model.gallery.index.embedding_rows import Columns
+from sameface.model.gallery.index.embedding_rows import EmbeddingRows
 from sameface.model.gallery.index.faiss_search import (
     OUTGROWN,
     Faiss,
-    build_candidates,
+    build_faiss_index,
     choose_kind,
     compare_all,
     find_candidates,
+    prefer_matrix_products,
 )
-from sameface.model.gallery.index.person_means import Means
-from sameface.model.gallery.index.search_threads import faiss
+from sameface.model.gallery.index.person_means import PersonMeans
 from sameface.model.gallery.index.shared_lock import SharedLock
 from sameface.model.store.records import Changes
 
-BLAS_THRESHOLD = 2048  # probes x dimension from which FAISS multiplies matrices: far below its own default
 DEAD_SHARE = 0.1  # of the rows may be dead before they are cleared away
 DEAD_ROWS = 1_000
 FEWEST_CANDIDATES = 32
@@ -47,15 +46,15 @@ class FaceIndex:
     """
 
     def __init__(self, dimension: int, device: str = "cpu") -> None:
-        faiss.cvar.distance_compute_blas_threshold = BLAS_THRESHOLD
+        prefer_matrix_products()
         self.device = device
         self.sequence = 0
         self.kind = "exact"
-        self.columns = Columns(dimension)
-        self.candidates: Faiss = None
+        self.columns = EmbeddingRows(dimension)
+        self.faiss_index: Faiss = None
         self.lock = SharedLock()
         self._made_for = 0  # rows, when the candidates' index was built
-        self._means: Means | None = None
+        self._means: PersonMeans | None = None
         self._following = threading.Lock()
 
     @property
@@ -63,9 +62,9 @@ class FaceIndex:
         """Faces that can be found."""
         return len(self.columns) - self.columns.dead
 
-    def adopt(self, columns: Columns, kind: str, candidates: Faiss, sequence: int) -> None:
+    def adopt(self, columns: EmbeddingRows, kind: str, faiss_index: Faiss, sequence: int) -> None:
         """Start from rows that were read from elsewhere."""
-        self.columns, self.kind, self.candidates = columns, kind, candidates
+        self.columns, self.kind, self.faiss_index = columns, kind, faiss_index
         self.sequence, self._made_for = sequence, len(columns)
 
     def follow(self, revision: int, changes_since: Callable[[int], Iterable[Changes]]) -> None:
@@ -109,7 +108,7 @@ class FaceIndex:
         """Whether many rows are dead, or there are too many for how they are searched."""
         rows = len(self.columns)
         wanted = choose_kind(self.size, self.device, self.kind)
-        outgrown = self.candidates is not None and rows > OUTGROWN * max(self._made_for, DEAD_ROWS)
+        outgrown = self.faiss_index is not None and rows > OUTGROWN * max(self._made_for, DEAD_ROWS)
         return self.columns.dead > max(DEAD_ROWS, DEAD_SHARE * rows) or wanted != self.kind or outgrown
 
     def rebuild(self) -> None:
@@ -117,26 +116,26 @@ class FaceIndex:
         with self.lock.shared():
             old = self.columns
             seen, kept = len(old), np.flatnonzero(old.alive)
-        new = Columns(old.dimension, room=len(kept))
+        new = EmbeddingRows(old.dimension, room=len(kept))
         for some in new.blocks(0, len(kept)):
             with self.lock.shared():
                 new.append(old.block(kept[some]))
         kind = choose_kind(len(new), self.device, self.kind)
-        candidates = build_candidates(kind, new)
+        faiss_index = build_faiss_index(kind, new)
         with self.lock.alone():
             new.bury(old.faces[kept[~old.alive[kept]]])
             since = np.flatnonzero(old.alive[seen:]) + seen
             new.append(old.block(since))
-            if candidates is not None and len(since):
-                candidates.add(old.embeddings[since])
-            self.adopt(new, kind, candidates, self.sequence)
+            if faiss_index is not None and len(since):
+                faiss_index.add(old.embeddings[since])
+            self.adopt(new, kind, faiss_index, self.sequence)
 
     def _apply(self, changes: Changes) -> None:
         """The next piece of the change sequence; nobody searches meanwhile."""
         came = changes.came
         self.columns.append(came)
-        if self.candidates is not None and len(came.faces):
-            self.candidates.add(came.embeddings)
+        if self.faiss_index is not None and len(came.faces):
+            self.faiss_index.add(came.embeddings)
         bereft = self.columns.bury(changes.gone)
         if self._means and not self._means.renew(np.union1d(came.people, bereft), self.columns):
             self._means = None
@@ -145,11 +144,11 @@ class FaceIndex:
     def _find_nearest(self, probes: Floats, count: int) -> tuple[NDArray[np.int64], Floats]:
         """The rows nearest to each probe and their similarities, nearest first; a row of -1 is none."""
         embeddings = self.columns.embeddings
-        if self.candidates is None or count * CANDIDATES_PER_ROW > MOST_CANDIDATES:
+        if self.faiss_index is None or count * CANDIDATES_PER_ROW > MOST_CANDIDATES:
             similarities, rows = compare_all(probes, embeddings, count)
             return rows, similarities
         wanted = max(FEWEST_CANDIDATES, count * CANDIDATES_PER_ROW)
-        rows = find_candidates(self.candidates, probes, wanted, alone=self.lock.readers == 1)
+        rows = find_candidates(self.faiss_index, probes, wanted, alone=self.lock.readers == 1)
         exact = np.empty(rows.shape, np.float32)  # (probes, candidates)
         for some in (slice(first, first + RANKED_AT_ONCE) for first in range(0, len(rows), RANKED_AT_ONCE)):
             exact[some] = np.matmul(embeddings[rows[some]], probes[some, :, None])[:, :, 0]
@@ -157,13 +156,15 @@ class FaceIndex:
         order = np.argsort(-exact, axis=1, kind="stable")
         return np.take_along_axis(rows, order, 1), np.take_along_axis(exact, order, 1)
 
-    def _get_means(self) -> Columns:
+    def _get_means(self) -> EmbeddingRows:
         if self._means is None:
-            self._means = Means(self.columns)
+            self._means = PersonMeans(self.columns)
         return self._means.rows
 
 
-def best_of_each(columns: Columns, rows: NDArray[np.int64], similarities: Floats, limit: int) -> list[Hit]:
+def best_of_each(
+    columns: EmbeddingRows, rows: NDArray[np.int64], similarities: Floats, limit: int
+) -> list[Hit]:
     """Rows in falling similarity to one hit per person; dead ones are left out."""
     best: dict[int, Hit] = {}
     people, alive = columns.people[rows].tolist(), (columns.alive[rows] & (rows >= 0)).tolist()

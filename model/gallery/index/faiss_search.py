@@ -8,6 +8,8 @@ docs/decisions/how-a-gallery-is-searched.md has the figures.
 
 import logging
 import math
+import os
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,8 +17,12 @@ from numpy.typing import NDArray
 
 from sameface.model.errors import DeviceUnavailable
 from sameface.model.faces import Floats
-from sameface.model.gallery.index.embedding_rows import Columns
-from sameface.model.gallery.index.search_threads import faiss
+from sameface.model.gallery.index.embedding_rows import EmbeddingRows
+
+# FAISS reads it when it is loaded: its threads would spin between searches, on cores that requests need.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+import faiss as faiss  # re-exported: benchmarks measure FAISS alone, set up like this
 
 log = logging.getLogger("sameface.index")
 
@@ -27,6 +33,8 @@ CELLS = 4  # times the square root of the rows
 SEARCHED_SHARE = 0.1  # of the cells a probe looks at
 CELL_SAMPLES = 40  # rows that train a centre
 TRAINING_ROUNDS = 8
+BLAS_THRESHOLD = 2048  # probes x dimension from which FAISS multiplies matrices: far below its own default
+CHUNK_BYTES = 1 << 20  # that FAISS writes and reads at once
 OUTGROWN = 4  # times as many rows as a search structure was made for call for a new one
 
 
@@ -72,7 +80,7 @@ def choose_kind(rows: int, device: str, now: str = "exact") -> str:
     return "exact" if rows <= (EXACT_ROWS if now == "exact" else EXACT_ROWS // 2) else "ivf"
 
 
-def build_candidates(kind: str, columns: Columns) -> Faiss:
+def build_faiss_index(kind: str, columns: EmbeddingRows) -> Faiss:
     """An index of the rows, numbered as they are; None where every row is compared anyway."""
     if kind == "exact":
         return None
@@ -82,7 +90,7 @@ def build_candidates(kind: str, columns: Columns) -> Faiss:
     return index
 
 
-def train_cells(columns: Columns) -> Faiss:
+def train_cells(columns: EmbeddingRows) -> Faiss:
     """An empty IVF index with its centres trained."""
     cells = 2 ** round(math.log2(CELLS * math.sqrt(len(columns))))
     index: Faiss = faiss.index_factory(columns.dimension, f"IVF{cells},SQfp16", faiss.METRIC_INNER_PRODUCT)
@@ -98,9 +106,26 @@ def choose_share(index: Faiss) -> None:
     index.nprobe = max(1, math.ceil(index.nlist * SEARCHED_SHARE))
 
 
-def open_on_gpu(columns: Columns) -> Faiss:
+def open_on_gpu(columns: EmbeddingRows) -> Faiss:
     """An empty flat index in the GPU's memory."""
     options = faiss.GpuClonerOptions()
     options.useFloat16 = True
     flat = faiss.IndexFlatIP(columns.dimension)
     return faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, flat, options)
+
+
+def prefer_matrix_products() -> None:
+    """Let FAISS multiply matrices for small batches too: by its default they are compared row by row."""
+    faiss.cvar.distance_compute_blas_threshold = BLAS_THRESHOLD
+
+
+def write_faiss_index(index: Faiss, write: Callable[[bytes], object]) -> None:
+    """Pass the index to `write` in FAISS's own format, in pieces."""
+    faiss.write_index(index, faiss.PyCallbackIOWriter(write, CHUNK_BYTES))  # type: ignore[attr-defined]
+
+
+def read_faiss_index(read: Callable[[int], bytes]) -> Faiss:
+    """The index that `write_faiss_index` wrote, from what `read` returns."""
+    index: Faiss = faiss.read_index(faiss.PyCallbackIOReader(read, CHUNK_BYTES))  # type: ignore[attr-defined]
+    choose_share(index)
+    return index

@@ -3,17 +3,17 @@
 import numpy as np
 
 from sameface.model.faces import Keys
-from sameface.model.gallery.index.embedding_rows import Columns
+from sameface.model.gallery.index.embedding_rows import EmbeddingRows
 from sameface.model.store.records import FaceBlock
 
 
-class Means:
+class PersonMeans:
     """One row per person, kept up to date person by person; one who has no face any more has a dead row.
 
     A row's face is one of the person's, by which the person is named.
     """
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: EmbeddingRows) -> None:
         living = np.flatnonzero(columns.alive)
         people, first = np.unique(columns.people[living], return_index=True)
         embeddings = np.zeros((len(people), columns.dimension), np.float32)
@@ -22,10 +22,10 @@ class Means:
             known = columns.alive[rows]
             np.add.at(embeddings, places[known], columns.embeddings[rows][known])
         embeddings /= np.maximum(np.linalg.norm(embeddings, axis=1, keepdims=True), 1e-12)
-        self.rows = Columns(columns.dimension)
+        self.rows = EmbeddingRows(columns.dimension)
         self.rows.append(FaceBlock(columns.faces[living[first]], people, embeddings))
 
-    def renew(self, people: Keys, columns: Columns) -> bool:
+    def renew(self, people: Keys, columns: EmbeddingRows) -> bool:
         """Compute the means of some people (ascending) anew; False if there is no row for one of them."""
         last = self.rows.people[-1] if len(self.rows) else 0
         known, new = people[people <= last], people[people > last]  # keys only grow: the new ones come last

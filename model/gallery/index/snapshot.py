@@ -16,15 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameface.model.files import replacing
-from sameface.model.gallery.index.embedding_rows import Columns
+from sameface.model.gallery.index.embedding_rows import EmbeddingRows
 from sameface.model.gallery.index.face_index import FaceIndex
-from sameface.model.gallery.index.faiss_search import Faiss, choose_share
-from sameface.model.gallery.index.search_threads import faiss
+from sameface.model.gallery.index.faiss_search import read_faiss_index, write_faiss_index
 from sameface.model.store.records import FaceBlock
 
 VERSION = 2
 HEADER_BYTES = 1024
-CHUNK_BYTES = 1 << 20  # that FAISS writes and reads at once
+CHUNK_BYTES = 1 << 20  # that are hashed at once
 
 
 class SnapshotRefused(Exception):
@@ -56,7 +55,7 @@ def write(index: FaceIndex, file: BinaryIO, owner: dict[str, Any]) -> int:
         for column in (columns.alive, columns.faces, columns.people):
             put(as_bytes(column))
         if kind == "ivf":
-            faiss.write_index(index.candidates, faiss.PyCallbackIOWriter(put, CHUNK_BYTES))  # type: ignore[attr-defined]
+            write_faiss_index(index.faiss_index, put)
     for some in columns.blocks(0, rows):
         with index.lock.shared():
             put(as_bytes(columns.embeddings[some]))
@@ -84,9 +83,9 @@ def load_snapshot(path: Path, owner: dict[str, Any], device: str) -> FaceIndex:
         columns = read_columns(file, header["rows"], owner["dimension"])
         if hashed.result() != sha256 or columns is None:
             raise SnapshotRefused("its checksum is wrong")
-        candidates = read_candidates(file) if header["kind"] == "ivf" else None
+        faiss_index = read_faiss_index(file.read) if header["kind"] == "ivf" else None
     index = FaceIndex(columns.dimension, device)
-    index.adopt(columns, header["kind"], candidates, header["sequence"])
+    index.adopt(columns, header["kind"], faiss_index, header["sequence"])
     return index
 
 
@@ -121,7 +120,7 @@ def read_header(file: BinaryIO) -> dict[str, Any]:
     return header
 
 
-def read_columns(file: BinaryIO, rows: Any, dimension: int) -> Columns | None:
+def read_columns(file: BinaryIO, rows: Any, dimension: int) -> EmbeddingRows | None:
     """The columns, read straight into the memory that they stay in; none if the file cannot hold them."""
     row_bytes = 1 + 8 + 8 + 4 * dimension
     if not isinstance(rows, int) or not 0 <= rows * row_bytes <= os.fstat(file.fileno()).st_size:
@@ -133,14 +132,7 @@ def read_columns(file: BinaryIO, rows: Any, dimension: int) -> Columns | None:
     file.seek(HEADER_BYTES)
     for column in (alive, faces, people):
         file.readinto(as_bytes(column))  # type: ignore[attr-defined]
-    return Columns.of(FaceBlock(faces, people, embeddings), alive)
-
-
-def read_candidates(file: BinaryIO) -> Faiss:
-    """FAISS's index, which comes after the first three columns."""
-    index: Faiss = faiss.read_index(faiss.PyCallbackIOReader(file.read, CHUNK_BYTES))  # type: ignore[attr-defined]
-    choose_share(index)
-    return index
+    return EmbeddingRows.of(FaceBlock(faces, people, embeddings), alive)
 
 
 def as_bytes(column: NDArray[Any]) -> memoryview:

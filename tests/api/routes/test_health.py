@@ -27,9 +27,9 @@ def test_whatever_keeps_it_from_loading_is_said(serve, data, caplog) -> None:
 
 def test_ready_says_truthfully_what_it_runs_on(client: httpx.Client) -> None:
     answer = client.get("/health/ready").json()
-    session = client.app.state.pipeline.embedder.runtime._idle.get()
-    client.app.state.pipeline.embedder.runtime._idle.put(session)
-    assert answer["provider"] == session.get_providers()[0]
+    session = client.app.state.pipeline.embedder.sessions._idle.get()
+    client.app.state.pipeline.embedder.sessions._idle.put(session)
+    assert answer["provider"] == session.provider
     assert (answer["device"], answer["recognizer"]) == ("cpu", "tiny-recogniser")
 
 

@@ -8,17 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sameface.model.bundles.bundle import (
-    Bundle,
-    Contract,
-    hash_file,
-    load_bundle,
-    read_contract,
-    save_bundle,
-)
+from sameface.model.bundles.bundle import Bundle, hash_file, load_bundle, save_bundle
+from sameface.model.bundles.contract import Contract, read_contract
 from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.errors import BundleRefused
-from sameface.model.runtime.session_pool import open_runtime
+from sameface.model.runtime.session_pool import open_sessions
 from tests.networks import DIMENSION, build_detector, build_recogniser
 
 CONTRACT = Contract(
@@ -305,13 +299,13 @@ def test_a_detector_needs_neither_template_nor_dimension() -> None:
 def test_another_dimension_than_the_contracts_is_refused_with_both(bundle: Bundle) -> None:
     wrong = load_bundle(rewrite(bundle, dimension=512))
     with pytest.raises(BundleRefused, match=rf"{DIMENSION},\).*contract says 512"):
-        open_runtime(wrong, "cpu", bundle.folder / "cache")
+        open_sessions(wrong, "cpu", bundle.folder / "cache")
 
 
 def test_another_input_size_than_the_networks_is_refused(bundle: Bundle) -> None:
     wrong = load_bundle(rewrite(bundle, input_size=[96, 112]))
     with pytest.raises(BundleRefused, match="does not run on the input of its contract"):
-        open_runtime(wrong, "cpu", bundle.folder / "cache")
+        open_sessions(wrong, "cpu", bundle.folder / "cache")
 
 
 def test_a_file_that_is_no_network_is_refused(tmp_path: Path) -> None:
@@ -319,7 +313,7 @@ def test_a_file_that_is_no_network_is_refused(tmp_path: Path) -> None:
     source.write_text("not a network")
     bundle = save_bundle(CONTRACT, source, tmp_path / "bundle")
     with pytest.raises(BundleRefused, match="does not run"):
-        open_runtime(bundle, "cpu", tmp_path / "cache")
+        open_sessions(bundle, "cpu", tmp_path / "cache")
 
 
 @pytest.mark.parametrize("change", [{"dimension": 512}, {"input_size": [96, 112]}], ids=str)
@@ -327,7 +321,7 @@ def test_a_prepared_graph_in_the_cache_does_not_hide_a_wrong_contract(
     bundle: Bundle, change: dict[str, Any]
 ) -> None:
     """The same file with the right contract was opened before."""
-    open_runtime(bundle, "cpu", bundle.folder / "cache")
+    open_sessions(bundle, "cpu", bundle.folder / "cache")
     wrong = load_bundle(rewrite(bundle, **change))
     with pytest.raises(BundleRefused):
-        open_runtime(wrong, "cpu", bundle.folder / "cache")
+        open_sessions(wrong, "cpu", bundle.folder / "cache")

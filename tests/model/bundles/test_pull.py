@@ -25,7 +25,7 @@ from sameface.model.bundles.published import (
 )
 from sameface.model.bundles.pull import fetch_files, pull_model
 from sameface.model.errors import PullFailed
-from sameface.model.progress import Progress, ignore_progress
+from sameface.model.observer import Progress, ignore_progress
 from tests.networks import build_recogniser
 
 CONTENT = bytes(range(256)) * 1000

@@ -113,7 +113,7 @@ def test_a_photo_of_hardly_any_pixels_has_no_face(detector: Detector, size: tupl
 def test_a_lower_min_score_finds_what_a_higher_one_does_not(detector: Detector) -> None:
     pale = Image.fromarray(np.asarray(draw_photo(PERSON)) // 2)
     assert detector.detect(pale) == []
-    lenient = Detector(detector.bundle, detector.runtime, replace(detector.options, min_score=0.45))
+    lenient = Detector(detector.bundle, detector.sessions, replace(detector.options, min_score=0.45))
     [face] = lenient.detect(pale)
     assert_box_near(face.box, 48, 96, FACE_SIDE, 0.01)
     assert face.score == pytest.approx(0.5, abs=0.01)
@@ -246,7 +246,7 @@ def test_a_box_beside_the_photo_does_not_leave_it(left: float, top: float) -> No
 
 def test_a_face_across_the_edge_has_its_box_cut_and_its_landmarks_kept(detector: Detector) -> None:
     """Three quarters of a face in the corner: the detector sees the cells that are there."""
-    lenient = Detector(detector.bundle, detector.runtime, DetectorOptions(min_score=0.6))
+    lenient = Detector(detector.bundle, detector.sessions, DetectorOptions(min_score=0.6))
     photo = Image.new("RGB", (320, 240))
     photo.paste((0, 255, 0), (0, 96, 32, 144))
     [face] = lenient.detect(photo)

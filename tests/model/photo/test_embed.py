@@ -8,14 +8,14 @@ import pytest
 
 from sameface.model.faces import Floats
 from sameface.model.photo.embed import Embedder
-from sameface.model.runtime.session_pool import open_runtime
+from sameface.model.runtime.session_pool import open_sessions
 from tests.networks import build_recogniser
 
 
 @pytest.fixture
 def embedder(tmp_path: Path) -> Embedder:
     bundle = build_recogniser(tmp_path)
-    return Embedder(bundle, open_runtime(bundle, "cpu", tmp_path / "cache"))
+    return Embedder(bundle, open_sessions(bundle, "cpu", tmp_path / "cache"))
 
 
 def test_embeddings_have_unit_length_and_the_bundles_identity(embedder: Embedder) -> None:
@@ -29,8 +29,8 @@ def test_embeddings_have_unit_length_and_the_bundles_identity(embedder: Embedder
 def test_embeddings_do_not_depend_on_the_batch(embedder: Embedder, batch_size: int) -> None:
     crops = list(np.random.default_rng(4).integers(0, 256, (5, 112, 112, 3), np.uint8))
     alone = np.array([one.values for one in embedder.embed(crops)])
-    embedder.runtime.batch_size = batch_size
-    together = Embedder(embedder.bundle, embedder.runtime)
+    embedder.sessions.batch_size = batch_size
+    together = Embedder(embedder.bundle, embedder.sessions)
     batched = np.array([one.values for one in together.embed(crops)])
     together.close()
     assert batched == pytest.approx(alone, abs=1e-5)
@@ -40,7 +40,7 @@ def test_the_crops_of_a_group_photo_are_spread_over_the_sessions(
     embedder: Embedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crops = list(np.random.default_rng(4).integers(0, 256, (4, 112, 112, 3), np.uint8))
-    runtime = open_runtime(embedder.bundle, "cpu", tmp_path / "cache", threads=2)
+    runtime = open_sessions(embedder.bundle, "cpu", tmp_path / "cache", threads=2)
     run, two = runtime.run, threading.Barrier(2, timeout=10)
 
     def run_beside_another(pixels: Floats) -> list[Floats]:

@@ -3,7 +3,7 @@
 import pytest
 
 from sameface.model.errors import DeviceUnavailable
-from sameface.model.runtime.session import cuda_fault, select_device
+from sameface.model.runtime.device import cuda_fault, select_device
 
 
 def test_a_cpu_is_taken_without_a_look_at_cuda() -> None:

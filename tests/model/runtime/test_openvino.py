@@ -10,7 +10,7 @@ from sameface.model.runtime import prepare_graph as preparation
 from sameface.model.runtime.openvino import OpenVinoSession, find_version
 from sameface.model.runtime.prepare_graph import prepare_graph
 from sameface.model.runtime.session import describe_engines, open_session
-from sameface.model.runtime.session_pool import open_runtime
+from sameface.model.runtime.session_pool import open_sessions
 from tests.networks import DIMENSION, build_detector, build_recogniser
 
 pytestmark = pytest.mark.skipif(find_version() is None, reason="the extra `openvino` is not installed")
@@ -20,7 +20,7 @@ def test_it_computes_what_onnx_runtime_does(bundle: Bundle, tmp_path: Path) -> N
     prepared, _ = prepare_graph(bundle, "cpu", tmp_path / "cache")
     sample = preparation.random_input(bundle)
     one, other = open_session(prepared, "cpu"), OpenVinoSession(prepared)
-    assert [taken.name for taken in other.get_inputs()] == [taken.name for taken in one.get_inputs()]
+    assert (other.input_name, other.output_names) == (one.input_name, one.output_names)
     for batch in (sample, sample[:1]):
         [expected], [found] = (session.run(None, {"data": batch}) for session in (one, other))
         assert found.shape == (len(batch), DIMENSION)
@@ -52,7 +52,7 @@ def test_what_is_faster_runs(
         bundle = build(folder)
         _, report = prepare_graph(bundle, "cpu", tmp_path / "cache")
         assert report["engine"] == engine
-        runtime = open_runtime(bundle, "cpu", tmp_path / "cache", threads=2)
+        runtime = open_sessions(bundle, "cpu", tmp_path / "cache", threads=2)
         assert (runtime.device, runtime.provider) == ("cpu", provider)
         assert runtime.run(preparation.random_input(bundle)[:1])
 

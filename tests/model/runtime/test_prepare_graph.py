@@ -8,13 +8,14 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from sameface.model.bundles.bundle import Bundle, Contract, hash_file, load_bundle, save_bundle
+from sameface.model.bundles.bundle import Bundle, hash_file, load_bundle, save_bundle
+from sameface.model.bundles.contract import Contract
 from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.errors import BundleRefused
 from sameface.model.runtime.graph_rewrites import strip_initialiser_inputs
 from sameface.model.runtime.prepare_graph import find_batch_size, prepare_graph
 from sameface.model.runtime.session import open_session
-from sameface.model.runtime.session_pool import open_runtime
+from sameface.model.runtime.session_pool import open_sessions
 from tests.networks import (
     DIMENSION,
     build_detector,
@@ -30,7 +31,7 @@ from tests.networks import (
 
 def test_a_batch_of_three_equals_three_singles(bundle: Bundle, cache: Path) -> None:
     pixels = random_pixels(bundle, 3)
-    runtime = open_runtime(bundle, "cpu", cache)
+    runtime = open_sessions(bundle, "cpu", cache)
     [together] = runtime.run(pixels)
     singles = np.concatenate([runtime.run(pixel[np.newaxis])[0] for pixel in pixels])
     assert together.shape == (3, DIMENSION)
@@ -57,7 +58,7 @@ def test_weights_are_no_longer_inputs(bundle: Bundle, cache: Path) -> None:
 
 @pytest.mark.parametrize(("height", "width"), [(32, 32), (160, 96), (640, 640), (32, 1024)])
 def test_a_detector_takes_images_of_any_size(tmp_path: Path, cache: Path, height: int, width: int) -> None:
-    runtime = open_runtime(build_detector(tmp_path), "cpu", cache)
+    runtime = open_sessions(build_detector(tmp_path), "cpu", cache)
     [scores] = runtime.run(np.zeros((1, 3, height, width), np.float32), ["cls_16"])
     assert scores.shape == (1, height * width // 256, 1)
 
@@ -104,7 +105,7 @@ def assert_runs_with_a_fixed_batch(bundle: Bundle, cache: Path) -> None:
     _, report = prepare_graph(bundle, "cpu", cache)
     assert report["dynamic_batch"] is False
     pixels = random_pixels(bundle, 1)
-    [found] = open_runtime(bundle, "cpu", cache).run(pixels)
+    [found] = open_sessions(bundle, "cpu", cache).run(pixels)
     assert found == pytest.approx(run_published(bundle, pixels), rel=1e-4, abs=1e-4)
 
 
@@ -125,7 +126,7 @@ def test_a_network_of_infinities_is_refused(tmp_path: Path, cache: Path) -> None
     onnx.save(network, bundle.path)
     broken = save_bundle(bundle.contract, bundle.path, tmp_path)
     with pytest.raises(BundleRefused, match="not finite"):
-        open_runtime(broken, "cpu", cache)
+        open_sessions(broken, "cpu", cache)
 
 
 # The cache.
@@ -147,7 +148,7 @@ def test_the_cached_graph_itself_is_what_runs(bundle: Bundle, cache: Path) -> No
     report_file = prepared.with_suffix(".json")
     report_file.write_text(report_file.read_text().replace(report["sha256"], hash_file(prepared)))
     pixels = random_pixels(bundle, 1)
-    [found] = open_runtime(bundle, "cpu", cache).run(pixels)
+    [found] = open_sessions(bundle, "cpu", cache).run(pixels)
     assert found == pytest.approx(run_published(other, pixels), rel=1e-4, abs=1e-4)
 
 
@@ -187,7 +188,7 @@ def test_a_damaged_report_is_made_again(bundle: Bundle, cache: Path, damage: Cal
 
 def assert_made_again(bundle: Bundle, cache: Path) -> None:
     pixels = random_pixels(bundle, 2)
-    [found] = open_runtime(bundle, "cpu", cache).run(pixels)
+    [found] = open_sessions(bundle, "cpu", cache).run(pixels)
     assert found == pytest.approx(run_published(bundle, pixels), rel=1e-4, abs=1e-4)
     prepared, report = prepare_graph(bundle, "cpu", cache)
     assert hash_file(prepared) == report["sha256"]
@@ -224,7 +225,7 @@ def test_a_detector_with_other_outputs_is_refused(data: Path, cache: Path, tmp_p
     onnx.save(network, tmp_path / "other.onnx")
     other = save_bundle(bundle.contract, tmp_path / "other.onnx", tmp_path)
     with pytest.raises(BundleRefused, match="kps_8"):
-        open_runtime(other, "cpu", cache)
+        open_sessions(other, "cpu", cache)
 
 
 def test_a_batch_size_is_found_on_any_device(bundle: Bundle, cache: Path) -> None:

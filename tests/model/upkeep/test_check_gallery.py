@@ -160,7 +160,7 @@ def test_a_search_structure_that_lacks_rows_is_found(store: Store, staff: Collec
     with closing(open_indexes(store)) as indexes:
         index = indexes.load(staff).index
     assert index.kind == "ivf"
-    index.candidates.remove_ids(np.array([3, 4]))
+    index.faiss_index.remove_ids(np.array([3, 4]))
     comparison = Comparison(index)
     for block in store.read_faces(staff):
         comparison.add(block)

@@ -18,7 +18,7 @@ from sameface.model.gallery.gallery import Gallery
 from sameface.model.photo.align import align_face
 from sameface.model.photo.embed import Embedder
 from sameface.model.photo.image import ImageLimits, decode_image, encode_png
-from sameface.model.runtime.session_pool import open_runtime
+from sameface.model.runtime.session_pool import open_sessions
 from sameface.model.store.records import Answered, Collection, NewFace, NewPerson
 from sameface.model.store.store import Store
 from sameface.model.upkeep import reembed as reembed_module
@@ -49,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> DataFolder:
 def embedders(folder: DataFolder) -> dict[str, Embedder]:
     bundles = [load_bundle(folder.models / name) for name in ("old", "new", "shifted")]
     return {
-        bundle.contract.name: Embedder(bundle, open_runtime(bundle, "cpu", folder.cache))
+        bundle.contract.name: Embedder(bundle, open_sessions(bundle, "cpu", folder.cache))
         for bundle in bundles
     }
 

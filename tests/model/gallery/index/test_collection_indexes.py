@@ -12,13 +12,13 @@ import pytest
 
 from sameface.model.bundles.bundle import load_bundle
 from sameface.model.faces import Embedding
+from sameface.model.files import exclusive_lock
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.gallery.index import collection_indexes as indexes_module
 from sameface.model.gallery.index import face_index as index_module
 from sameface.model.gallery.index import faiss_search as candidates_module
-from sameface.model.gallery.index.collection_indexes import Indexes
+from sameface.model.gallery.index.collection_indexes import CollectionIndexes
 from sameface.model.gallery.index.face_index import FaceIndex
-from sameface.model.gallery.index.shared_lock import hold
 from sameface.model.gallery.index.snapshot import save_snapshot
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
@@ -53,14 +53,14 @@ def staff(store: Store, monkeypatch: pytest.MonkeyPatch) -> Collection:
 
 def tended(store: Store, folder: Path, collection: Collection) -> FaceIndex:
     """The index after its upkeep, closed and saved."""
-    with closing(Indexes(store, folder, "cpu")) as indexes:
+    with closing(CollectionIndexes(store, folder, "cpu")) as indexes:
         return indexes.follow(collection)
 
 
 def test_a_restart_takes_the_snapshot_and_replays_the_rest(
     store: Store, staff: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with closing(Indexes(store, tmp_path / "indexes", "cpu")) as indexes:
+    with closing(CollectionIndexes(store, tmp_path / "indexes", "cpu")) as indexes:
         indexes.follow(staff)
         indexes._upkeep.submit(lambda: None).result()
         assert indexes.kind_of(staff) == "ivf"
@@ -153,7 +153,7 @@ def test_a_backup_that_was_put_back_is_noticed(
 def test_the_snapshot_of_a_deleted_collection_is_deleted(
     store: Store, staff: Collection, tmp_path: Path
 ) -> None:
-    with closing(Indexes(store, tmp_path / "indexes", "cpu")) as indexes:
+    with closing(CollectionIndexes(store, tmp_path / "indexes", "cpu")) as indexes:
         indexes.follow(staff)
         indexes._upkeep.submit(lambda: None).result()
         assert list((tmp_path / "indexes").glob("*.index"))
@@ -166,7 +166,7 @@ def test_the_snapshot_of_a_deleted_collection_is_deleted(
 def test_a_process_that_is_behind_does_not_write_over_a_newer_snapshot(
     store: Store, staff: Collection, tmp_path: Path
 ) -> None:
-    behind, ahead = (Indexes(store, tmp_path / "indexes", "cpu") for _ in range(2))
+    behind, ahead = (CollectionIndexes(store, tmp_path / "indexes", "cpu") for _ in range(2))
     with closing(behind), closing(ahead):
         behind.follow(staff)
         store.enrol(staff, [newcomer(f"new{n}", random_units(1, DIMENSION, n)) for n in range(30)])
@@ -183,7 +183,7 @@ def test_who_was_deleted_is_not_in_the_snapshot_of_a_server_that_stopped(
     [path] = (tmp_path / "indexes").glob("*.index")
     embedding = people_like(300, 1, DIMENSION)[7, 0].tobytes()
     assert embedding in path.read_bytes()
-    with closing(Indexes(store, tmp_path / "indexes", "cpu")) as indexes:
+    with closing(CollectionIndexes(store, tmp_path / "indexes", "cpu")) as indexes:
         indexes.follow(staff)
         store.delete_person(staff, "p7")  # and no search after it
     assert embedding not in path.read_bytes()
@@ -194,7 +194,7 @@ def test_who_was_deleted_while_a_snapshot_was_written_is_not_in_the_next(
 ) -> None:
     embedding = people_like(300, 1, DIMENSION)[7, 0].tobytes()
     folder = tmp_path / "indexes"
-    with closing(Indexes(store, folder, "cpu")) as indexes:
+    with closing(CollectionIndexes(store, folder, "cpu")) as indexes:
 
         def delete_after(*what) -> int:
             sequence = save_snapshot(*what)
@@ -222,7 +222,7 @@ def test_a_snapshot_that_failed_is_tried_when_much_has_changed_and_at_the_end(
         raise OSError("the disk is full")
 
     folder = tmp_path / "indexes"
-    with closing(Indexes(store, folder, "cpu")) as indexes:
+    with closing(CollectionIndexes(store, folder, "cpu")) as indexes:
         with monkeypatch.context() as patch:
             patch.setattr(indexes_module, "save_snapshot", fail)
             for newcomers in (0, 1, 40):
@@ -273,8 +273,11 @@ def test_one_index_that_cannot_be_saved_at_the_end_stops_neither_the_others_nor_
 def test_a_snapshot_is_renewed_also_if_another_process_is_writing_one(
     store: Store, staff: Collection, tmp_path: Path
 ) -> None:
-    with closing(Indexes(store, tmp_path / "indexes", "cpu")) as indexes, ThreadPoolExecutor(1) as beside:
-        with hold(indexes.path_of(staff).with_suffix(".lock")):
+    with (
+        closing(CollectionIndexes(store, tmp_path / "indexes", "cpu")) as indexes,
+        ThreadPoolExecutor(1) as beside,
+    ):
+        with exclusive_lock(indexes.path_of(staff).with_suffix(".lock")):
             renewed = beside.submit(indexes.renew, staff)
             time.sleep(0.3)
             assert not renewed.done()
@@ -286,7 +289,7 @@ def test_a_collection_that_another_process_deleted_is_not_written_again(
     store: Store, staff: Collection, tmp_path: Path
 ) -> None:
     folder = tmp_path / "indexes"
-    with closing(Indexes(store, folder, "cpu")) as indexes:
+    with closing(CollectionIndexes(store, folder, "cpu")) as indexes:
         held = indexes._held[staff.key] = indexes.build(staff)
         store.delete_collection("staff")
         indexes.save(held)

@@ -98,18 +98,18 @@ def test_rows_that_die_or_come_during_a_rebuild_are_not_lost(
 ) -> None:
     embeddings = people_like(300, 1, DIMENSION)
     index = filled(embeddings[:250])
-    build = index_module.build_candidates
+    build = index_module.build_faiss_index
 
     def build_while_the_world_goes_on(*arguments: object) -> object:
         index.follow(2, lambda _: [to_changes(2, embeddings[250:], first_face=1000, gone=(7,))])
         return build(*arguments)
 
-    monkeypatch.setattr(index_module, "build_candidates", build_while_the_world_goes_on)
+    monkeypatch.setattr(index_module, "build_faiss_index", build_while_the_world_goes_on)
     index.rebuild()
     assert (index.sequence, index.size, index.kind) == (2, 299, "ivf")
     assert index.search(embeddings[270], 1)[0][0].face == 1020
     assert all(hit.face != 7 for hit in index.search(embeddings[6], 50)[0])
-    assert index.candidates.ntotal == len(index.columns)
+    assert index.faiss_index.ntotal == len(index.columns)
 
 
 def test_dead_rows_are_cleared_away_in_batches() -> None:
