@@ -8,7 +8,7 @@ from torch.nn import functional
 from sameface.training.data.face_set import NOBODY
 from sameface.training.distributed import Processes
 from sameface.training.losses.by_name import build_head
-from sameface.training.losses.pair_losses import CenterLoss, build_pair_loss
+from sameface.training.losses.triplet import CenterLoss, build_pair_loss
 from sameface.training.losses.partial_fc import PartialHead
 from sameface.training.recipe import Recipe
 

@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 import torch
 
 from sameface.training.errors import RecipeRefused
-from sameface.training.losses.pair_losses import PAIR_LOSSES, CenterLoss, build_pair_loss, mine_negatives
+from sameface.training.losses.triplet import PAIR_LOSSES, CenterLoss, build_pair_loss, mine_negatives
 
 CASES = [(name, margin) for name in PAIR_LOSSES for margin in (0.2, 1.2)]
 every_case = pytest.mark.parametrize(("name", "margin"), CASES)
