@@ -23,7 +23,7 @@ from sameface.training.data.synthetic.people import write_identities
 from sameface.training.distributed import Processes
 from sameface.training.loop.learner import Learner
 from sameface.training.loop.run_log import Journal
-from sameface.training.recipe import BackbonePart, DataPart, Recipe, SchedulePart
+from sameface.training.recipe import BackboneSection, DataSection, Recipe, ScheduleSection
 
 TURNS = 8
 STEPS = 8  # a turn: short, so that noise hits all alike
@@ -44,9 +44,9 @@ def main() -> None:
             write_identities(faces, 64, 8)
         kept = Recipe(
             "benchmark",
-            DataPart(str(faces)),
-            BackbonePart(options.backbone),
-            schedule=SchedulePart(batch=options.batch, images=10**9),
+            DataSection(str(faces)),
+            BackboneSection(options.backbone),
+            schedule=ScheduleSection(batch=options.batch, images=10**9),
         )
         decoding = replace(kept, data=replace(kept.data, memory=0))
         takes = {

@@ -1,4 +1,4 @@
-"""Builds what a recipe names, and says what it could have named instead."""
+"""Builds what a recipe names; an unknown name or option is an error that lists the known ones."""
 
 from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
@@ -16,7 +16,7 @@ def build_choice(
     sizes: tuple[int, ...],
     options: dict[str, Any],
 ) -> Built:
-    """Call the maker of this name; its keyword-only arguments are the options a recipe may set."""
+    """Call `known[name]` with `sizes` and `options`; only its keyword-only arguments may be options."""
     if name not in known:
         raise RecipeRefused(f"no {kind} is called {name!r}; known are {', '.join(known)}")
     maker = known[name]

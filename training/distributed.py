@@ -1,4 +1,4 @@
-"""One process or many under `torchrun`: who this one is, and how it shares rows with the others."""
+"""One process or many under `torchrun`: the rank of this one, and its collectives with the others."""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from torch import Tensor, distributed
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """All processes of a run as this one sees them; alone, every method gives back what it was given."""
+    """The processes of a run, as rank `rank` sees them; a single one communicates with nobody."""
 
     rank: int
     count: int
@@ -20,40 +20,40 @@ class Processes:
 
     @property
     def leads(self) -> bool:
-        """Whether this is the one that writes files and speaks."""
+        """Whether this is rank 0, which writes files and prints."""
         return self.rank == 0
 
-    def share(self, length: int) -> slice:
-        """This process's part of so many rows; parts follow each other in the order of ranks."""
+    def shard(self, length: int) -> slice:
+        """This rank's slice of `length` rows; slices follow each other in the order of ranks."""
         return slice(self.rank * length // self.count, (self.rank + 1) * length // self.count)
 
     def gather(self, rows: Tensor) -> Tensor:
-        """The rows of all processes; their gradient finds its way back to whoever they came from."""
+        """all_gather along the first axis; the gradient of each row returns to the rank that it came from."""
         if self.count == 1:
             return rows
         gathered: Tensor = GatherRows.apply(rows, self)  # type: ignore[no-untyped-call, unused-ignore]
         return gathered
 
-    def complete(self, values: Tensor) -> Tensor:
-        """(processes, ...): these values and, as constants, those of the others."""
+    def stack(self, values: Tensor) -> Tensor:
+        """all_gather along a new first axis; only this rank's values carry a gradient."""
         if self.count == 1:
             return values[None]
-        everyone = collect(values.detach(), self.count)
-        everyone[self.rank] = values
-        return torch.stack(everyone)
+        gathered = collect(values.detach(), self.count)
+        gathered[self.rank] = values
+        return torch.stack(gathered)
 
     def add(self, value: Tensor) -> Tensor:
-        """The sum over all processes."""
+        """all_reduce in place: the sum over all ranks."""
         if self.count > 1:
             distributed.all_reduce(value)
         return value
 
     def agree(self, wish: bool) -> bool:
-        """Whether any process wishes it: all of them get the same answer."""
+        """Whether `wish` is true on any rank; the result is the same on all."""
         return wish if self.count == 1 else bool(self.add(torch.tensor(float(wish), device=self.device)))
 
-    def join(self, part: Tensor) -> Tensor:
-        """A tensor whose first axis is dealt out by `share`, whole again."""
+    def unshard(self, part: Tensor) -> Tensor:
+        """The whole tensor, from the slice of its first axis that each rank holds."""
         if self.count == 1:
             return part
         parts: list[Any] = [None] * self.count
@@ -62,41 +62,41 @@ class Processes:
 
 
 class GatherRows(torch.autograd.Function):
-    """All processes' rows (count * rows, ...) from everybody's (rows, ...)."""
+    """all_gather of (rows, ...) into (count * rows, ...) that passes a gradient back."""
 
     @staticmethod
     def forward(context: Any, rows: Tensor, processes: Processes) -> Tensor:
-        """Concatenated in the order of ranks."""
+        """Concatenate the rows of all ranks, in the order of ranks."""
         context.processes = processes
         return torch.cat(collect(rows, processes.count))
 
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        """Every process knows a part of the gradient of every row.
+        """The gradient of this rank's rows, summed over the ranks, which each hold a part of it.
 
-        DDP will take the mean over the processes of what each makes of its own rows, and the sum is meant.
+        Times the number of ranks: DDP averages the backbone's gradient over the ranks, and the sum is meant.
         """
         processes: Processes = context.processes
         whole = processes.add(gradient.contiguous())
-        return whole[processes.share(len(whole))] * processes.count, None
+        return whole[processes.shard(len(whole))] * processes.count, None
 
 
 def collect(tensor: Tensor, count: int) -> list[Tensor]:
-    """Everybody's tensor of this shape."""
-    everyone = [torch.empty_like(tensor) for _ in range(count)]
-    distributed.all_gather(everyone, tensor.contiguous())
-    return everyone
+    """all_gather: the tensor of each of `count` ranks; their shapes must be equal."""
+    gathered = [torch.empty_like(tensor) for _ in range(count)]
+    distributed.all_gather(gathered, tensor.contiguous())
+    return gathered
 
 
 @contextmanager
 def join_processes() -> Iterator[Processes]:
-    """This process among those that `torchrun` started: NCCL between GPUs, gloo between CPUs."""
-    rank, count, place = (
-        int(os.environ.get(name, usual))
-        for name, usual in (("RANK", 0), ("WORLD_SIZE", 1), ("LOCAL_RANK", 0))
+    """Join the process group that `torchrun` started, if any: NCCL between GPUs, gloo between CPUs."""
+    rank, count, local_rank = (
+        int(os.environ.get(name, default))
+        for name, default in (("RANK", 0), ("WORLD_SIZE", 1), ("LOCAL_RANK", 0))
     )
     on_gpu = torch.cuda.is_available()
-    device = torch.device("cuda", place) if on_gpu else torch.device("cpu")
+    device = torch.device("cuda", local_rank) if on_gpu else torch.device("cpu")
     if on_gpu:
         torch.cuda.set_device(device)
     if count > 1:

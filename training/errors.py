@@ -10,18 +10,18 @@ class RecipeRefused(SamefaceError):
 
 
 class DatasetRefused(SamefaceError):
-    """The faces to learn from cannot be read, or are too few."""
+    """The faces to train on cannot be read or written, or are too few."""
 
     code = "dataset_refused"
 
 
 class CheckpointRefused(SamefaceError):
-    """A checkpoint cannot be written, or is not of this run."""
+    """A checkpoint cannot be written or read, or does not fit the recipe."""
 
     code = "checkpoint_refused"
 
 
 class TrainingDiverged(SamefaceError):
-    """The loss is no number any more, or has grown out of hand."""
+    """The loss or its gradient is not finite, or the loss has grown far above its first values."""
 
     code = "training_diverged"

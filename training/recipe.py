@@ -1,4 +1,4 @@
-"""A recipe: all that decides a training run, read from one TOML file and never changed after."""
+"""A recipe: all settings of a training run, read from a TOML file."""
 
 import dataclasses
 import tomllib
@@ -11,22 +11,22 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from sameface.training.data.augment import Augmentation
 from sameface.training.errors import RecipeRefused
 
-Section = TypeVar("Section")
+Built = TypeVar("Built")
 
 
 @dataclass(frozen=True, slots=True)
-class DataPart:
-    """Where the faces are."""
+class DataSection:
+    """The faces to train on."""
 
     path: str  # a folder of identity folders, a tar shard or a folder of them, or the .rec of a RecordIO set
-    min_images: int = 2  # an identity with fewer is left out
-    memory: int = 2_000_000_000  # bytes of decoded crops that are kept, so that they are decoded only once
-    blends: int = 0  # of each image with another, for a teacher to describe: more to learn from than there is
+    min_images: int = 2  # identities with fewer images are left out
+    memory: int = 2_000_000_000  # bytes of decoded crops to keep, so that later epochs need not decode them
+    blends: int = 0  # blends of each image with another, as additional crops for a teacher to embed
 
 
 @dataclass(frozen=True, slots=True)
-class BackbonePart:
-    """Which network."""
+class BackboneSection:
+    """The network to train."""
 
     name: str = "residual"
     dimension: int = 128
@@ -34,8 +34,8 @@ class BackbonePart:
 
 
 @dataclass(frozen=True, slots=True)
-class LossPart:
-    """What is learned: a margin head, a pair loss, or both, and what is added to them."""
+class LossSection:
+    """The terms of the loss: a margin head, a pair loss or both, center loss and teacher."""
 
     head: str | None = None
     head_options: dict[str, Any] = field(default_factory=dict)
@@ -43,61 +43,61 @@ class LossPart:
     sample: float = 1.0  # share of the other classes that a batch is compared with (Partial FC)
     pair: str | None = None
     pair_options: dict[str, Any] = field(default_factory=dict)
-    people: int = 32  # of a batch, where pairs are made
+    people: int = 32  # in a batch, if there is a pair loss
     head_weight: float = 1.0
     pair_weight: float = 1.0
     center_weight: float = 0.0
-    center_rate: float = 0.5  # at which centers follow their images
+    center_rate: float = 0.5  # alpha of the center loss
     teacher_weight: float = 8.0
 
 
 @dataclass(frozen=True, slots=True)
-class OptimiserPart:
-    """How weights move."""
+class OptimiserSection:
+    """How the weights are updated."""
 
     name: str = "sgd"  # or adamw
-    rate: float = 0.1
+    rate: float = 0.1  # the peak learning rate
     momentum: float = 0.9
     weight_decay: float = 5e-4
-    clip: float = 5.0  # the largest norm of a gradient
+    clip: float = 5.0  # the largest norm of the gradient
     accumulate: int = 1  # batches per step
-    average: float = 0.0  # of an exponential moving average of the weights, 0 for none
+    average: float = 0.0  # decay of the exponential moving average of the weights, 0 for none
 
 
 @dataclass(frozen=True, slots=True)
-class SchedulePart:
-    """How long, and how the rate falls."""
+class ScheduleSection:
+    """How long to train, and how the learning rate changes."""
 
     images: int = 300_000
-    batch: int = 128  # over all processes
+    batch: int = 128  # images per batch, of all ranks together
     save: int = 20_000  # images between checkpoints
-    warm_up: float = 0.05  # share of the steps in which the rate rises
+    warm_up: float = 0.05  # share of the steps in which the learning rate rises
     kind: str = "cosine"  # or step
-    drops: tuple[float, ...] = (0.5, 0.75, 0.9)  # shares of the steps at which a step schedule divides by ten
+    drops: tuple[float, ...] = (0.5, 0.75, 0.9)  # shares of the steps at which `step` divides by ten
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluationPart:
-    """Pairs that say how good the network is while it learns."""
+class EvaluationSection:
+    """The pairs on which accuracy is measured during training."""
 
-    pairs: str  # a list as LFW has it
-    images: str  # the folder of their crops, as `sameface prepare` makes it
-    every: int = 50_000  # images between two looks
+    pairs: str  # a list in the format of LFW
+    images: str  # the folder of their crops, made by `sameface prepare`
+    every: int = 50_000  # images between two measurements
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One run."""
+    """All settings of one training run."""
 
     name: str
-    data: DataPart
-    backbone: BackbonePart = BackbonePart()
-    loss: LossPart = LossPart(head="cosface")
+    data: DataSection
+    backbone: BackboneSection = BackboneSection()
+    loss: LossSection = LossSection(head="cosface")
     augmentation: Augmentation = field(default_factory=Augmentation)
-    teacher: str | None = None  # a published model's name or a bundle's folder, whose embeddings are imitated
-    optimiser: OptimiserPart = OptimiserPart()
-    schedule: SchedulePart = SchedulePart()
-    evaluation: EvaluationPart | None = None
+    teacher: str | None = None  # a published model or a bundle's folder: its embeddings are imitated
+    optimiser: OptimiserSection = OptimiserSection()
+    schedule: ScheduleSection = ScheduleSection()
+    evaluation: EvaluationSection | None = None
     seed: int = 1
     precision: str = "float32"  # or bfloat16, float16: on a GPU
 
@@ -126,16 +126,16 @@ class Recipe:
 
     @property
     def images_per_step(self) -> int:
-        """Images that one step of the optimiser sees."""
+        """Images per optimiser step, of all ranks and accumulated batches."""
         return self.schedule.batch * self.optimiser.accumulate
 
     @property
     def steps(self) -> int:
-        """Steps of the optimiser."""
+        """Optimiser steps of the whole run."""
         return max(1, self.schedule.images // self.images_per_step)
 
     def architecture(self) -> dict[str, Any]:
-        """What must be the same for a checkpoint to fit."""
+        """The settings that a checkpoint must share with the recipe."""
         return {
             "backbone": self.backbone.name,
             "dimension": self.backbone.dimension,
@@ -144,15 +144,15 @@ class Recipe:
         }
 
     def describe(self) -> dict[str, Any]:
-        """As it was written, defaults included."""
+        """The recipe as nested dictionaries, defaults included."""
         return dataclasses.asdict(self)
 
 
 def read_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:
-    """The recipe in a TOML file, on top of the one that it names as its `base`.
+    """Read the recipe at `path`, merged over the recipe that it names as its `base`.
 
-    A change is a line of TOML like `schedule.batch = 64`. Relative paths in a recipe start where the
-    command is run; the base is looked for beside the file that names it.
+    Each of `changes` is a line of TOML like `schedule.batch = 64`, and is merged last. Paths in a recipe are
+    relative to the working directory; the path of a base is relative to the file that names it.
     """
     written = read_tables(path)
     for change in changes:
@@ -161,7 +161,7 @@ def read_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:
 
 
 def read_tables(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """What a file says, and beneath it what its base says."""
+    """The tables of the file at `path`, merged over those of its base; `seen` are the files that led here."""
     if path in seen:
         raise RecipeRefused(f"{path} is its own base.")
     try:
@@ -173,7 +173,7 @@ def read_tables(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
 
 
 def parse(text: str, where: str) -> dict[str, Any]:
-    """The tables of a TOML text."""
+    """Parse TOML; `where` names the text in errors."""
     try:
         return tomllib.loads(text)
     except ValueError as error:
@@ -181,7 +181,7 @@ def parse(text: str, where: str) -> dict[str, Any]:
 
 
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Both tables; what is said above counts. Options are taken whole: they belong to one name."""
+    """Merge two tables; `above` wins, and replaces options whole, since they belong to one name."""
     merged = {**below, **above}
     for key in below.keys() & above.keys():
         if isinstance(below[key], dict) and isinstance(above[key], dict) and not key.endswith("options"):
@@ -189,8 +189,8 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def build_section(kind: type[Section], written: Any, place: str) -> Section:
-    """A section from what was written; an unknown key is an error that names the known ones."""
+def build_section(kind: type[Built], written: Any, place: str) -> Built:
+    """Build the dataclass `kind` from a table; an unknown key is an error that lists the known ones."""
     if not isinstance(written, Mapping):
         raise RecipeRefused(f"{place or 'the recipe'} is a table, not {written!r}")
     hints = get_type_hints(kind)
@@ -206,12 +206,12 @@ def build_section(kind: type[Section], written: Any, place: str) -> Section:
 
 
 def has_default(each: "dataclasses.Field[Any]") -> bool:
-    """Whether a field may be left out."""
+    """Whether the field `each` may be left out."""
     return (each.default, each.default_factory) != (dataclasses.MISSING, dataclasses.MISSING)
 
 
 def read_value(hint: Any, value: Any, place: str) -> Any:
-    """One value, if it is of the kind that belongs there."""
+    """Convert a TOML value to the type `hint`, or refuse it; `place` is its key in errors."""
     kinds = (
         [kind for kind in get_args(hint) if kind is not type(None)] if isinstance(hint, UnionType) else [hint]
     )

@@ -16,12 +16,12 @@ from sameface.training.recipe import Recipe, read_recipe
 from tests.training.runs import ALONE
 
 SECTIONS = {
-    "data": sections.DataPart,
-    "backbone": sections.BackbonePart,
-    "loss": sections.LossPart,
-    "optimiser": sections.OptimiserPart,
-    "schedule": sections.SchedulePart,
-    "evaluation": sections.EvaluationPart,
+    "data": sections.DataSection,
+    "backbone": sections.BackboneSection,
+    "loss": sections.LossSection,
+    "optimiser": sections.OptimiserSection,
+    "schedule": sections.ScheduleSection,
+    "evaluation": sections.EvaluationSection,
 }
 SMALL = """
 [data]

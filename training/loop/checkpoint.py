@@ -1,4 +1,4 @@
-"""Where a run stands, as a file that is whole or not there, and that only a run of the same shape takes."""
+"""Checkpoints: replaced atomically, and loaded only by a run of the same architecture."""
 
 import logging
 import pickle
@@ -19,18 +19,18 @@ BEST = "best.pt"
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
-    """Write a checkpoint beside the old one, then in its place; if there is no room, the old one stays."""
+    """Replace the checkpoint at `path` atomically; if writing fails, the old one stays."""
     try:
         with replacing(path) as file:
             torch.save({"version": VERSION, **state}, file)
-    except (OSError, RuntimeError) as error:  # torch's writer turns the one into the other
+    except (OSError, RuntimeError) as error:  # torch's writer turns an OSError into a RuntimeError
         raise CheckpointRefused(
             f"{path} cannot be written ({error}); the last one is still there: make room, resume."
         ) from error
 
 
 def load_checkpoint(path: Path, architecture: dict[str, Any]) -> dict[str, Any]:
-    """A checkpoint, if it is of this architecture; only tensors and plain values are read, no code."""
+    """Load a checkpoint that agrees with `architecture`; only tensors and plain values are read, no code."""
     try:
         state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:

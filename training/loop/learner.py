@@ -1,4 +1,4 @@
-"""A network, what it is to learn, and one step of learning."""
+"""A backbone with its objective and optimiser, and one optimiser step."""
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,30 +18,30 @@ from sameface.training.data.batches import Batch
 from sameface.training.data.crop import to_input
 from sameface.training.distributed import Processes
 from sameface.training.errors import RecipeRefused, TrainingDiverged
-from sameface.training.loop.learning_rate import rate_at
+from sameface.training.loop.learning_rate import learning_rate_at
 from sameface.training.losses.total_loss import Losses, Objective
 from sameface.training.recipe import Recipe
 
 log = logging.getLogger("sameface.training")
 
-LEAST_SCALE = 2.0**-10  # of losses in float16: below, it is not the precision that fails
+LEAST_SCALE = 2.0**-10  # of the loss in float16: a gradient that overflows even below it has another cause
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step came to."""
+    """The numbers of one optimiser step."""
 
     loss: float
     parts: dict[str, float]
-    rate: float
+    learning_rate: float
     gradient_norm: float
 
 
 class Learner:
-    """A backbone on its way, with the objective and the optimiser that move it.
+    """The backbone in training, with its objective and its optimiser.
 
-    All chance follows from the recipe's seed, the step and the rank, so weights, optimiser and step are
-    all that a resumed run needs to go on as if it had never stopped.
+    All randomness follows from the recipe's seed, the step and the rank, so a resumed run needs only weights,
+    optimiser state and step to continue as if it had never stopped.
     """
 
     def __init__(
@@ -69,15 +69,15 @@ class Learner:
         self.generator = torch.Generator(processes.device)
 
     @property
-    def best(self) -> nn.Module:
-        """What would be exported now."""
+    def exportable(self) -> nn.Module:
+        """What is measured and exported: the moving average of the backbone, if the recipe keeps one."""
         return self.average.module if self.average else self.backbone
 
     def learn(self, batches: Sequence[Batch], step: int) -> Step:
-        """One step of the optimiser on one batch, or on several that count as one."""
-        rate = rate_at(step, self.recipe)
+        """One optimiser step on the accumulated gradient of `batches`."""
+        learning_rate = learning_rate_at(step, self.recipe)
         for group in self.optimiser.param_groups:
-            group["lr"] = rate
+            group["lr"] = learning_rate
         self.reseed(step)
         self.optimiser.zero_grad()
         added: dict[str, Tensor] = {}
@@ -88,10 +88,10 @@ class Learner:
                 added[name] = added.get(name, torch.zeros_like(part)) + part / len(batches)
         norm = self.move()
         parts = {name: float(part) for name, part in added.items()}
-        return Step(sum(parts.values()), parts, rate, norm)
+        return Step(sum(parts.values()), parts, learning_rate, norm)
 
     def forward(self, batch: Batch) -> Losses:
-        """The losses of one batch, its crops changed at random first."""
+        """Augment a batch, embed it, and compute its losses."""
         device = self.processes.device
         crops = self.recipe.augmentation.apply(batch.crops.to(device, non_blocking=True), self.generator)
         images = to_input(crops.contiguous(memory_format=torch.channels_last))
@@ -102,13 +102,13 @@ class Learner:
         return losses
 
     def move(self) -> float:
-        """Clip the gradient and follow it; the gradient's norm, over the weights of all processes."""
+        """Clip the gradient and step the optimiser; returns the norm of the gradient over all ranks."""
         self.scaler.unscale_(self.optimiser)
         norm = self.measure_gradient()
         finite = bool(norm.isfinite())
         if not finite and not self.scaler.is_enabled():
             raise TrainingDiverged("The gradient is no number any more: try a smaller optimiser.rate.")
-        if not finite:  # for all processes alike, which the scaler alone would not see to
+        if not finite:  # halved on all ranks: the scaler by itself would see only this rank's overflow
             self.scaler.update(self.scaler.get_scale() / 2)
             if self.scaler.get_scale() < LEAST_SCALE:
                 raise TrainingDiverged("The gradient is no number, however small the loss is scaled.")
@@ -121,32 +121,32 @@ class Learner:
         return float(norm)
 
     def measure_gradient(self) -> Tensor:
-        """The norm over the backbone, which all processes share, and over the parts of the head."""
+        """The gradient's norm over the backbone, which all ranks share, and over all shards of the head."""
         shared = get_total_norm(gradients(self.backbone.parameters()))
         own = get_total_norm(gradients(self.objective.parameters())).to(shared.device)
         return (shared**2 + self.processes.add(own**2)).sqrt()
 
     def weights(self) -> list[Tensor]:
-        """All that the optimiser moves."""
+        """All parameters of the optimiser."""
         return [weight for group in self.optimiser.param_groups for weight in group["params"]]
 
     def reseed(self, step: int) -> None:
-        """Chance that depends on the step alone."""
+        """Seed torch by the recipe's seed, the step and the rank."""
         drawn = np.random.SeedSequence((self.recipe.seed, step, self.processes.rank)).generate_state(1)[0]
         torch.manual_seed(int(drawn))
         self.generator.manual_seed(int(drawn))
 
     def state(self) -> dict[str, Any]:
-        """All that a resumed run needs, for any number of processes; all of them must ask at once."""
+        """The unsharded state, which any number of ranks can resume from; all ranks must call it at once."""
         moments = {
-            name: {key: self.put_together(name, value) for key, value in self.optimiser.state[weight].items()}
+            name: {key: self.unshard(name, value) for key, value in self.optimiser.state[weight].items()}
             for name, weight in self.named_weights()
         }
         return {
             "backbone": self.backbone.state_dict(),
-            "average": None if self.average is None else self.best.state_dict(),
+            "average": None if self.average is None else self.exportable.state_dict(),
             "objective": {
-                name: self.put_together(f"objective.{name}", value)
+                name: self.unshard(f"objective.{name}", value)
                 for name, value in self.objective.state_dict().items()
             },
             "moments": moments,
@@ -154,42 +154,42 @@ class Learner:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Stand where `state` was taken."""
+        """Restore what `state` returned; each rank keeps its shard."""
         self.backbone.load_state_dict(state["backbone"])
         if self.average is not None:
-            self.best.load_state_dict(state["average"])
-            self.average.n_averaged.fill_(1)  # which only tells whether the next one is the first
+            self.exportable.load_state_dict(state["average"])
+            self.average.n_averaged.fill_(1)  # any but 0: the next update averages instead of copying
         objective = {
-            name: self.take_part(f"objective.{name}", value) for name, value in state["objective"].items()
+            name: self.shard(f"objective.{name}", value) for name, value in state["objective"].items()
         }
         self.objective.load_state_dict(objective)
         for name, weight in self.named_weights():
             moments = state["moments"][name].items()
-            self.optimiser.state[weight] = {key: self.take_part(name, value) for key, value in moments}
+            self.optimiser.state[weight] = {key: self.shard(name, value) for key, value in moments}
         self.scaler.load_state_dict(state["scaler"])
 
     def named_weights(self) -> Iterator[tuple[str, Tensor]]:
-        """Every weight by its full name."""
+        """Every parameter of backbone and objective, with its full name."""
         for prefix, module in (("backbone", self.backbone), ("objective", self.objective)):
             yield from ((f"{prefix}.{name}", weight) for name, weight in module.named_parameters())
 
-    def put_together(self, name: str, value: Tensor) -> Tensor:
-        """A tensor of the whole run from the parts that its processes have."""
-        return self.processes.join(value) if is_dealt_out(name, value) else value
+    def unshard(self, name: str, value: Tensor) -> Tensor:
+        """The whole tensor: from the shards of all ranks, or `value` if it is not sharded."""
+        return self.processes.unshard(value) if is_sharded(name, value) else value
 
-    def take_part(self, name: str, value: Tensor) -> Tensor:
-        """This process's part of it."""
-        part = value[self.processes.share(len(value))] if is_dealt_out(name, value) else value
+    def shard(self, name: str, value: Tensor) -> Tensor:
+        """This rank's shard of the whole tensor `value`, or `value` if it is not sharded."""
+        part = value[self.processes.shard(len(value))] if is_sharded(name, value) else value
         return part.to(self.processes.device) if part.ndim else part  # AdamW counts its steps on the CPU
 
 
-def is_dealt_out(name: str, value: Tensor) -> bool:
-    """Whether every process has only its own classes of it."""
+def is_sharded(name: str, value: Tensor) -> bool:
+    """Whether the tensor is sharded by class over the ranks."""
     return name.startswith("objective.head.") and value.ndim > 0
 
 
 def build_optimiser(recipe: Recipe, modules: Iterable[nn.Module]) -> torch.optim.Optimizer:
-    """SGD or AdamW; what is no matrix, a bias or the scale of a norm, is not pulled towards 0."""
+    """SGD or AdamW; biases and the scales and shifts of norms have no weight decay."""
     asked = recipe.optimiser
     weights = [weight for module in modules for weight in module.parameters()]
     groups = [
@@ -202,7 +202,7 @@ def build_optimiser(recipe: Recipe, modules: Iterable[nn.Module]) -> torch.optim
 
 
 def choose_precision(asked: str, device: torch.device) -> torch.dtype:
-    """What the backbone computes in: half precision is for GPUs."""
+    """The dtype that the backbone computes in: half precision only on a GPU."""
     if asked != "float32" and device.type != "cuda":
         log.warning("computing in float32: %s is for GPUs, and there is none", asked)
         return torch.float32
@@ -211,7 +211,7 @@ def choose_precision(asked: str, device: torch.device) -> torch.dtype:
 
 
 def lay_out(backbone: nn.Module) -> nn.Module:
-    """The backbone with its channels last in memory: convolutions are a tenth to a third faster."""
+    """Store the kernels as channels_last, which makes convolutions a tenth to a third faster."""
     for weight in backbone.parameters():
         if weight.ndim == 4:
             weight.data = weight.data.contiguous(memory_format=torch.channels_last)
@@ -219,5 +219,5 @@ def lay_out(backbone: nn.Module) -> nn.Module:
 
 
 def gradients(weights: Iterable[Tensor]) -> list[Tensor]:
-    """Of those weights that have one."""
+    """The gradients of the weights that have one."""
     return [weight.grad for weight in weights if weight.grad is not None]

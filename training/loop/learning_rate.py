@@ -1,12 +1,12 @@
-"""How large a step is at every moment of a run."""
+"""The learning rate of every step."""
 
 import math
 
 from sameface.training.recipe import Recipe
 
 
-def rate_at(step: int, recipe: Recipe) -> float:
-    """The learning rate of a step: a rise in a line, then half a cosine to 0 or drops to a tenth."""
+def learning_rate_at(step: int, recipe: Recipe) -> float:
+    """The learning rate of `step`: a linear rise, then half a cosine to 0 or drops to a tenth."""
     schedule, peak = recipe.schedule, recipe.optimiser.rate
     rising = round(schedule.warm_up * recipe.steps)
     if step < rising:

@@ -1,4 +1,4 @@
-"""How well a network that is still being trained tells the pairs of a list apart."""
+"""The accuracy of a network in training on a list of pairs."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ BATCH = 64
 
 
 class PairTest:
-    """The crops of a list of pairs, decoded once; a pair that lacks one counts as wrong."""
+    """The crops of a list of pairs, decoded once; a pair without both crops counts as wrong."""
 
     def __init__(self, pairs: Path, images: Path) -> None:
         self.pairs = read_pairs(pairs.expanduser(), images.expanduser())
@@ -37,7 +37,7 @@ class PairTest:
 
     @torch.inference_mode()
     def measure(self, backbone: nn.Module, device: torch.device) -> PairAccuracy:
-        """The accuracy of a backbone, which is left in the mode it was in."""
+        """The accuracy of `backbone`, whose training mode is restored afterwards."""
         training = backbone.training
         backbone.eval()
         embeddings = torch.cat(
@@ -50,7 +50,7 @@ class PairTest:
         return measure_accuracy(self.compare(embeddings), self.pairs)
 
     def compare(self, embeddings: Floats) -> Floats:
-        """The similarity of every pair, NaN where a crop is missing."""
+        """The similarity of each pair, NaN where a crop is missing."""
         probe, reference = self.sides
         similarities: Floats = np.einsum("ij,ij->i", embeddings[probe], embeddings[reference])
         similarities[(probe < 0) | (reference < 0)] = np.nan

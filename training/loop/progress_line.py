@@ -1,15 +1,15 @@
-"""One line on a terminal that says how far a run is; lines now and then where nobody watches."""
+"""The progress of a run: one line on a terminal, a line now and then in a log."""
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sameface.model.commands.terminal import screen
 from sameface.training.recipe import Recipe
 
-PLAIN_STEPS = 200  # between two lines in a log
+PLAIN_STEPS = 200  # steps between two lines in a log
 
 
 class ProgressLine:
-    """Loss, images per second, accuracy and the time that is left."""
+    """Shows loss, images per second, accuracy and the time left."""
 
     def __init__(self, recipe: Recipe, first_step: int) -> None:
         self.recipe = recipe
@@ -26,11 +26,11 @@ class ProgressLine:
         self._bar.start()
 
     def advance(self, step: int) -> None:
-        """So many steps are done."""
+        """Show that `step` steps are done."""
         self._bar.update(self._task, completed=step)
 
     def tell(self, step: int, loss: float, speed: float) -> None:
-        """How it is going."""
+        """Show the loss and the speed in images per second."""
         told = f"loss {loss:.3f}, {speed:.0f} images/s{self._accuracy}"
         self._bar.update(self._task, told=told)
         if not screen.is_terminal and step % PLAIN_STEPS == 0:
@@ -38,7 +38,7 @@ class ProgressLine:
             self._print(f"step {step} of {self.recipe.steps}, {told}, {seconds:.0f} s left")
 
     def tell_accuracy(self, step: int, accuracy: float) -> None:
-        """How many pairs are right."""
+        """Show the share of pairs that are decided right."""
         self._accuracy = f", {accuracy:.1%} right"
         if not screen.is_terminal:
             self._print(f"step {step} of {self.recipe.steps}, {accuracy:.2%} of the pairs right")
@@ -47,5 +47,5 @@ class ProgressLine:
         screen.print(f"{self.recipe.name}: {line}", soft_wrap=True, highlight=False)
 
     def close(self) -> None:
-        """Leave the line as it is now."""
+        """Stop updating the line; it stays on the screen."""
         self._bar.stop()

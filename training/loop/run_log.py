@@ -1,4 +1,4 @@
-"""What a run writes down as it goes: rows of a CSV, and the same for TensorBoard."""
+"""The log of a run: rows of a CSV, and the same for TensorBoard."""
 
 import csv
 import io
@@ -16,12 +16,12 @@ from sameface.training.recipe import Recipe
 
 PARTS = ("loss", "head", "pair", "center", "teacher")
 COLUMNS = ("step", "images", *PARTS, "rate", "gradient_norm", "images_per_second", "accuracy")
-ROW_STEPS = 20  # a row has the means of so many steps
+ROW_STEPS = 20  # steps whose means make one row
 CSV_NAME = "log.csv"
 
 
 class Journal:
-    """Rows of `log.csv` in the run's folder, TensorBoard's events beside it, a line for whoever watches."""
+    """Writes `log.csv` and TensorBoard's events to the run's folder, and shows the progress line."""
 
     def __init__(self, folder: Path, recipe: Recipe, first_step: int) -> None:
         self.recipe = recipe
@@ -38,32 +38,32 @@ class Journal:
         self.go_on()
 
     def pause(self) -> None:
-        """What comes now is no training: leave it out of the images per second."""
+        """Stop the clock of images per second."""
         self._busy_seconds += time.perf_counter() - self._since
 
     def go_on(self) -> None:
-        """Training again."""
+        """Start the clock of images per second."""
         self._since = time.perf_counter()
 
     def note_step(self, step: int, taken: Step) -> None:
-        """Take a finished step down; `step` counts those that are done."""
+        """Log a finished step; `step` is the number of steps done."""
         for name, value in {"loss": taken.loss, **taken.parts, "gradient_norm": taken.gradient_norm}.items():
             self._sums[name] += value
         self._steps += 1
         self._line.advance(step)
         if step % ROW_STEPS == 0 or step == self.recipe.steps:
-            self._finish_row(step, taken.rate)
+            self._finish_row(step, taken.learning_rate)
 
-    def _finish_row(self, step: int, rate: float) -> None:
+    def _finish_row(self, step: int, learning_rate: float) -> None:
         self.pause()
         means = {name: value / self._steps for name, value in self._sums.items()}
         speed = self._steps * self.recipe.images_per_step / max(self._busy_seconds, 1e-9)
-        self._write(step, {**means, "rate": rate, "images_per_second": speed})
+        self._write(step, {**means, "rate": learning_rate, "images_per_second": speed})
         self._line.tell(step, means["loss"], speed)
         self._start_row()
 
     def note_accuracy(self, step: int, accuracy: float) -> None:
-        """Take the accuracy on the pairs down, in a row of its own."""
+        """Log the accuracy on the pairs, in a row of its own."""
         self._write(step, {"accuracy": accuracy})
         self._line.tell_accuracy(step, accuracy)
 
@@ -75,17 +75,17 @@ class Journal:
             self._events.add_scalar(name, value, self.images(step))
 
     def images(self, step: int) -> int:
-        """Images seen by then."""
+        """Images seen after `step` steps."""
         return step * self.recipe.images_per_step
 
     def close(self) -> None:
-        """Leave the screen as it was."""
+        """Close the events and the progress line."""
         self._events.close()
         self._line.close()
 
 
 def cut_rows(file: Path, first_step: int) -> None:
-    """Begin a CSV, or drop what a run wrote after the checkpoint that it goes on from."""
+    """Begin the CSV, or drop the rows after `first_step`, the step of the checkpoint that is resumed."""
     rows: list[dict[str, Any]] = []
     if file.exists() and first_step:
         with file.open(newline="") as kept:

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM as a wish that the loop fulfils at its next step."""
+"""SIGINT and SIGTERM as a flag that the training loop reads after each step."""
 
 import signal
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from types import FrameType
 
 
 class Interruption:
-    """Whether somebody asked to stop, and by which signal."""
+    """The flag: whether a signal asked to stop, and which."""
 
     signal: int | None = None
 
@@ -15,14 +15,14 @@ class Interruption:
         return self.signal is not None
 
     def note(self, number: int, _: FrameType | None) -> None:
-        """Remember it; the second time, the signal does what it always does."""
+        """Set the flag, as a signal handler; a second signal has its default effect."""
         self.signal = number
         signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
 def await_interruption() -> Iterator[Interruption]:
-    """Within the block, the first signal only asks."""
+    """Within the block, the first SIGINT or SIGTERM only sets the flag."""
     interruption = Interruption()
     before = {number: signal.signal(number, interruption.note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -1,4 +1,4 @@
-"""The embeddings that a network is to imitate: a bundle's, computed once by the server's own code."""
+"""The teacher's embeddings, computed once by the server's own code and cached."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,19 +10,19 @@ from sameface.model.bundles.published import MODELS
 from sameface.model.data_folder import DataFolder
 from sameface.model.faces import Floats
 from sameface.model.files import replacing
+from sameface.model.observer import Progress
 from sameface.model.photo.embed import Embedder
-from sameface.model.progress import Progress
-from sameface.model.runtime.session import available_cores, select_device
-from sameface.model.runtime.session_pool import open_runtime
+from sameface.model.runtime.device import available_cores, select_device
+from sameface.model.runtime.session_pool import open_sessions
 from sameface.training.data.crop import CROP_SIDE
 from sameface.training.data.face_set import FaceSet
 from sameface.training.errors import RecipeRefused
 
-BLOCK = 256  # crops that are embedded before the next are read
+BLOCK = 256  # crops that are read and embedded at a time
 
 
 def find_teacher(name: str, folder: DataFolder) -> Bundle:
-    """The bundle that a recipe names: a published model that was pulled, or a folder."""
+    """The bundle that a recipe names: a pulled published model, or a folder."""
     published = MODELS.get(name)
     home = folder.models / published.contract.name if published else Path(name).expanduser()
     bundle = load_bundle(home, "recogniser")
@@ -34,7 +34,7 @@ def find_teacher(name: str, folder: DataFolder) -> Bundle:
 
 
 def load_targets(faces: FaceSet, bundle: Bundle, folder: DataFolder, report: Progress) -> Floats:
-    """The teacher's unit embedding of every image (images, dimension), from the cache if it has them."""
+    """The teacher's unit embeddings (images and blends, dimension), cached per bundle and face set."""
     file = folder.cache / f"teacher-{bundle.identity[:16]}-{faces.fingerprint()[:16]}.npy"
     if file.exists():
         return read_targets(file)
@@ -46,7 +46,7 @@ def load_targets(faces: FaceSet, bundle: Bundle, folder: DataFolder, report: Pro
 
 
 def read_targets(file: Path) -> Floats:
-    """What was kept."""
+    """Read cached embeddings."""
     try:
         targets: Floats = np.load(file, allow_pickle=False)
     except (OSError, ValueError) as error:
@@ -55,9 +55,9 @@ def read_targets(file: Path) -> Floats:
 
 
 def compute_targets(faces: FaceSet, bundle: Bundle, folder: DataFolder, report: Progress) -> Floats:
-    """Embed what is read for every image: also what is read in the place of an unreadable one."""
+    """Embed every crop that `faces` returns, also those that replace unreadable ones."""
     threads = available_cores()
-    runtime = open_runtime(bundle, select_device("auto"), folder.cache, threads)
+    runtime = open_sessions(bundle, select_device("auto"), folder.cache, threads)
     embedder = Embedder(bundle, runtime)
     targets = np.zeros((len(faces), bundle.contract.dimension or 0), np.float32)
 

@@ -1,4 +1,4 @@
-"""The loop: batches in, steps taken, pairs looked at, checkpoints kept, until the images are used up."""
+"""The training loop: batches, optimiser steps, accuracy on pairs, checkpoints."""
 
 from collections import deque
 from contextlib import ExitStack
@@ -24,23 +24,23 @@ from sameface.training.loop.stop_signal import Interruption, await_interruption
 from sameface.training.loop.teacher import find_teacher, load_targets
 from sameface.training.recipe import Recipe
 
-WATCHED_STEPS = 100  # over which the loss is averaged to see whether it diverges
-DIVERGED = 2.0  # times the average at the beginning
+WATCHED_STEPS = 100  # steps over which the loss is averaged to see whether it diverges
+DIVERGED = 2.0  # times the average of the first steps
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Where a run ended."""
+    """The result of a run."""
 
     checkpoint: Path
     images: int
     accuracy: float | None  # on the pairs, at the end
     best_accuracy: float | None
-    stopped_by: int | None  # the signal that ended it early
+    stopped_by: int | None  # the signal that ended the run early
 
 
 def train(recipe: Recipe, folder: Path, data: DataFolder, *, resume: bool = False) -> Outcome:
-    """Carry out a recipe in a folder, from the beginning or from the folder's last checkpoint."""
+    """Train by `recipe` in `folder`, from the beginning or from the folder's last checkpoint."""
     with join_processes() as processes:
         if recipe.schedule.batch % processes.count:
             raise RecipeRefused(f"schedule.batch must be a multiple of the {processes.count} processes")
@@ -50,12 +50,12 @@ def train(recipe: Recipe, folder: Path, data: DataFolder, *, resume: bool = Fals
         learner = Learner(recipe, len(faces.identities), processes, targets)
         run = Run(recipe, folder, faces, learner)
         run.begin(resume=resume)
-        with await_interruption() as interruption:  # only now is there anything to keep
+        with await_interruption() as interruption:  # from here on there is something to save
             return run.train(interruption)
 
 
 def find_targets(recipe: Recipe, faces: FaceSet, data: DataFolder, processes: Processes) -> Floats | None:
-    """The embeddings of the recipe's teacher; the first process computes them, the others wait and read."""
+    """The teacher's embeddings; rank 0 computes them, the others wait at a barrier and read the cache."""
     if recipe.teacher is None:
         return None
     teacher = find_teacher(recipe.teacher, data)
@@ -69,7 +69,7 @@ def find_targets(recipe: Recipe, faces: FaceSet, data: DataFolder, processes: Pr
 
 
 class Run:
-    """A learner, its faces, and the folder that remembers how far it is."""
+    """A learner, its faces, and the folder of its checkpoints and log."""
 
     def __init__(self, recipe: Recipe, folder: Path, faces: FaceSet, learner: Learner) -> None:
         self.recipe, self.folder, self.faces, self.learner = recipe, folder, faces, learner
@@ -85,7 +85,7 @@ class Run:
         self._last_losses: deque[float] = deque(maxlen=WATCHED_STEPS)
 
     def begin(self, *, resume: bool) -> None:
-        """Take up the last checkpoint, or make sure that there is none to overwrite."""
+        """Restore the last checkpoint, or refuse a folder that already has one."""
         last = self.folder / LAST
         if not resume and last.exists():
             raise CheckpointRefused(f"{last} is there already: go on with --resume, or use another --out.")
@@ -98,7 +98,7 @@ class Run:
             self._last_losses.extend(state["last_losses"])
 
     def train(self, interruption: Interruption) -> Outcome:
-        """Step until the recipe is fulfilled or somebody asks to stop."""
+        """Train until the recipe's steps are done or a signal asks to stop."""
         accumulate = self.recipe.optimiser.accumulate
         people = self.recipe.loss.people if self.recipe.loss.pair else None
         order = BatchOrder(self.faces, self.recipe.schedule.batch, self.recipe.seed, people)
@@ -116,9 +116,9 @@ class Run:
                 self.step += 1
                 if journal:
                     journal.note_step(self.step, taken)
-                if self.processes.agree(bool(interruption)):  # all must leave after the same step
+                if self.processes.agree(bool(interruption)):  # all ranks must leave after the same step
                     break
-                self.look_after(journal)
+                self.measure_and_save(journal)
             self.save(LAST)
         return Outcome(
             self.folder / LAST, self.images, self.accuracy, self.best_accuracy, interruption.signal
@@ -129,16 +129,16 @@ class Run:
         """Images seen so far."""
         return self.step * self.recipe.images_per_step
 
-    def look_after(self, journal: Journal | None) -> None:
-        """Look at the pairs and keep a checkpoint, each when its time has come."""
+    def measure_and_save(self, journal: Journal | None) -> None:
+        """Measure the accuracy on the pairs and save a checkpoint, each after its number of images."""
         evaluation, last = self.recipe.evaluation, self.step == self.recipe.steps
-        looks = evaluation is not None and (last or self.passes(evaluation.every))
+        measures = evaluation is not None and (last or self.passes(evaluation.every))
         saves = self.passes(self.recipe.schedule.save)
-        if not looks and not saves:
+        if not measures and not saves:
             return
         if journal:
             journal.pause()
-        improved = looks and self.look_at_pairs(journal)
+        improved = measures and self.measure_pairs(journal)
         if self.processes.agree(improved):
             self.save(BEST)
         if saves:
@@ -147,14 +147,14 @@ class Run:
             journal.go_on()
 
     def passes(self, images: int) -> bool:
-        """Whether the last step went past another so many images."""
+        """Whether the last step went past a multiple of `images`."""
         return self.images // images > (self.images - self.recipe.images_per_step) // images
 
-    def look_at_pairs(self, journal: Journal | None) -> bool:
-        """Measure the accuracy on the pairs, in the first process; whether it is the best so far."""
+    def measure_pairs(self, journal: Journal | None) -> bool:
+        """Measure the accuracy on the pairs, on rank 0; returns whether it is the best so far."""
         if not self.pair_test or not journal:
             return False
-        self.accuracy = self.pair_test.measure(self.learner.best, self.processes.device).accuracy
+        self.accuracy = self.pair_test.measure(self.learner.exportable, self.processes.device).accuracy
         journal.note_accuracy(self.step, self.accuracy)
         if self.best_accuracy is not None and self.accuracy <= self.best_accuracy:
             return False
@@ -162,7 +162,7 @@ class Run:
         return True
 
     def watch(self, loss: float) -> None:
-        """Stop when the loss is no number or twice what it was; the last checkpoint is from before."""
+        """Stop the run when the averaged loss is NaN or DIVERGED times its first average."""
         self._last_losses.append(loss)
         if len(self._first_losses) < WATCHED_STEPS:
             self._first_losses.append(loss)
@@ -176,7 +176,7 @@ class Run:
             )
 
     def save(self, name: str) -> None:
-        """Write where the run stands; every process takes part, the first one writes."""
+        """Write a checkpoint; every rank contributes its shard, rank 0 writes."""
         state: dict[str, Any] = self.learner.state()
         if self.processes.leads:
             state |= {

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""What a network is trained to minimise: one file per loss, and what several losses share."""

@@ -1,4 +1,4 @@
-"""The head that every margin loss shares: cosines in, a target made harder, logits out."""
+"""What heads share: cosines to the class weights, a margin on the target's cosine, logits."""
 
 import logging
 import math
@@ -15,12 +15,12 @@ MANY_CLASSES = 10_000
 
 
 class MarginHead(nn.Module):
-    """Logits |x| cos(t_j) from unit class weights and no bias; a head overrides what becomes of the target.
+    """Logits |x| cos(t_j) from unit class weights, without bias; a subclass overrides one of the hooks.
 
-    Computed in the precision of the weights, which is float32 in training, whatever autocast says.
+    Computed in the dtype of the weights, float32 in training, whatever autocast says.
     """
 
-    scale: float | None = None  # None: the embedding's own norm
+    scale: float | None = None  # None: the norm of each embedding
 
     def __init__(self, dimension: int, classes: int) -> None:
         super().__init__()
@@ -30,10 +30,10 @@ class MarginHead(nn.Module):
         nn.init.xavier_normal_(self.weight)
 
     def forward(self, embeddings: Tensor, labels: Tensor, rows: Tensor | None = None) -> Tensor:
-        """Logits (batch, classes) of embeddings (batch, dimension) that belong to the classes `labels`.
+        """Logits (batch, classes) of `embeddings` (batch, dimension), whose classes are `labels` (batch,).
 
-        With `rows`, only these classes count and labels are places among them; a label of -1 belongs to
-        none of the classes that are here, and no target is made harder for it.
+        With `rows`, only the classes `rows` are computed, and labels are indices into `rows`. A label of -1
+        is a class of another rank's shard: its row has no target, and no margin is applied.
         """
         with torch.autocast(embeddings.device.type, enabled=False):
             embeddings = embeddings.to(self.weight.dtype)
@@ -50,22 +50,22 @@ class MarginHead(nn.Module):
             return logits.scatter(1, target, own) * (norms if self.scale is None else self.scale)
 
     def observe(self, norms: Tensor) -> None:
-        """Look at the batch's norms (batch, 1) before its margins are set."""
+        """Hook: sees the norms (batch, 1) of the embeddings before the margins are applied."""
 
     def penalize(self, cosine: Tensor) -> Tensor:
-        """What becomes of the cosine to an embedding's own class."""
+        """Hook: makes the cosines (batch, 1) to the own classes smaller."""
         return cosine
 
     def favour(self, cosine: Tensor) -> Tensor:
-        """What becomes of the cosines to the other classes."""
+        """Hook: makes the cosines (batch, classes) to the other classes larger."""
         return cosine
 
 
 class NormalizedHead(MarginHead):
-    """Embeddings are normalised too, and a fixed scale s takes the place of their norm.
+    """Normalises embeddings, too: a fixed scale s replaces their norm.
 
-    With `warm_up` the margin rises to its full size over so many forward passes of training: a network that
-    cannot tell anybody apart yet learns little from a task that is made harder still.
+    The margin rises linearly to its full size over the first `warm_up` forward passes of training: a network
+    that cannot tell people apart yet learns little from a harder task.
     """
 
     usual_margin: float
@@ -86,7 +86,7 @@ class NormalizedHead(MarginHead):
         self.margin = self.full_margin = self.usual_margin if margin is None else margin
         self.scale = (64.0 if classes >= MANY_CLASSES else 30.0) if scale is None else scale
         self.warm_up = warm_up
-        self.register_buffer("step", torch.zeros((), dtype=torch.int64))  # saved: a resumed run goes on
+        self.register_buffer("step", torch.zeros((), dtype=torch.int64))  # part of a checkpoint
         if not (math.isfinite(self.margin) and self.margin >= self.least_margin):
             raise RecipeRefused(f"a margin of this head is at least {self.least_margin:g}, not {self.margin}")
         if not (math.isfinite(self.scale) and self.scale > 0):
@@ -105,10 +105,10 @@ class NormalizedHead(MarginHead):
             )
 
     def check(self, dimension: int, classes: int) -> None:
-        """Refuse a margin that cannot work, or warn of it."""
+        """Hook: refuses a margin that cannot work, or warns of it."""
 
     def observe(self, norms: Tensor) -> None:  # noqa: ARG002 - only the pass itself is counted
-        """Count the forward passes of training, and let the margin rise with them."""
+        """Count the forward passes of training, and set the margin of the warm-up."""
         if not self.warm_up:
             return
         if self.training:
@@ -118,12 +118,12 @@ class NormalizedHead(MarginHead):
 
 
 def pick(weights: Tensor, rows: Tensor | None) -> Tensor:
-    """The weights of these classes, or of all."""
+    """The weights of the classes `rows`, or of all classes if `rows` is None."""
     return weights if rows is None else weights[rows]
 
 
 def bound_scale(classes: int, probability: float) -> float:
-    """(C-1)/C ln((C-1) P / (1-P)): below it class centres cannot all have probability P, arXiv:1801.09414."""
+    """The least scale at which all C class centres can reach probability P, arXiv:1801.09414."""
     if not 0 < probability < 1:
         raise RecipeRefused(f"a probability lies between 0 and 1, not at {probability}")
     C, P = classes, probability  # noqa: N806 - the paper's
@@ -131,6 +131,6 @@ def bound_scale(classes: int, probability: float) -> float:
 
 
 def measure_angle(cosine: Tensor) -> Tensor:
-    """The angle of a cosine, kept a rounding step off 0 and pi, where its slope would be infinite."""
+    """acos, clamped one rounding step away from 0 and pi, where its gradient would be infinite."""
     step = torch.finfo(cosine.dtype).eps
     return torch.acos(cosine.clamp(step - 1, 1 - step))

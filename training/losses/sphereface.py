@@ -1,4 +1,4 @@
-"""Heads whose margin multiplies the angle: SphereFace, L-Softmax before it, SphereFace-R after it."""
+"""SphereFace: the margin multiplies the angle between an embedding and its class weight."""
 
 import math
 from collections.abc import Callable
@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from sameface.training.errors import RecipeRefused
-from sameface.training.losses.margin_head import MarginHead, NormalizedHead, measure_angle, pick
+from sameface.training.losses.margin_head import MarginHead
 
-# cos(m t) as a polynomial in cos(t): no angle, hence no infinite slope at 0 and pi.
+# cos(m t) as a polynomial in cos(t): no acos, whose gradient is infinite at 0 and pi.
 MULTIPLE_ANGLES: dict[int, Callable[[Tensor], Tensor]] = {
     1: lambda cosine: cosine,
     2: lambda cosine: 2 * cosine**2 - 1,
@@ -19,7 +19,7 @@ MULTIPLE_ANGLES: dict[int, Callable[[Tensor], Tensor]] = {
 
 
 def extend_cosine(cosine: Tensor, margin: int) -> Tensor:
-    """psi(t) = (-1)^k cos(m t) - 2k for t in [k pi/m, (k+1) pi/m]: cos(m t), made to fall from 0 to pi."""
+    """psi(t) = (-1)^k cos(m t) - 2k for t in [k pi/m, (k+1) pi/m]: cos(m t) that only falls from 0 to pi."""
     turns = [math.cos(k * math.pi / margin) for k in range(1, margin)]
     k = (cosine[..., None] < cosine.new_tensor(turns)).sum(-1)
     sign = 1 - 2 * (k % 2)
@@ -29,9 +29,9 @@ def extend_cosine(cosine: Tensor, margin: int) -> Tensor:
 class SphereFaceHead(MarginHead):
     """|x| psi(t), psi(t) = (-1)^k cos(m t) - 2k: A-Softmax, arXiv:1704.08063.
 
-    The target starts close to |x| cos(t) and is annealed: (lambda cos(t) + psi(t)) / (1 + lambda), with
-    lambda = max(lambda_min, base (1 + gamma step)^-power), and a step for every forward pass in training.
-    The schedule's defaults are those of the authors' code; the gradient is the formula's own.
+    The target's logit is annealed from near |x| cos(t) towards |x| psi(t), as (lambda cos(t) + psi(t)) /
+    (1 + lambda) with lambda = max(lambda_min, base (1 + gamma step)^-power); `step` counts the forward passes
+    of training. The defaults are those of the authors' code, whose rescaled gradients are not copied.
     """
 
     step: Tensor
@@ -54,9 +54,7 @@ class SphereFaceHead(MarginHead):
             raise RecipeRefused("base, gamma, power and lambda_min of an annealing are not negative")
         self.margin = int(margin)
         self.base, self.gamma, self.power, self.lambda_min = base, gamma, power, lambda_min
-        self.register_buffer(
-            "step", torch.zeros((), dtype=torch.int64)
-        )  # saved, so that a resumed run goes on
+        self.register_buffer("step", torch.zeros((), dtype=torch.int64))  # part of a checkpoint
 
     def observe(self, norms: Tensor) -> None:  # noqa: ARG002 - only the pass itself is counted
         """Count the forward passes of training."""
@@ -64,37 +62,11 @@ class SphereFaceHead(MarginHead):
             self.step += 1
 
     def anneal(self) -> Tensor:
-        """Lambda at this step; a tensor, so that a GPU need not be waited for."""
+        """Lambda at the current step, as a tensor: reading its value would wait for the GPU."""
         falling = self.base * (1 + self.gamma * self.step.to(self.weight.dtype)) ** -self.power
         return falling.clamp(min=self.lambda_min)
 
     def penalize(self, cosine: Tensor) -> Tensor:
-        """Psi, with as much of the plain cosine as lambda still allows."""
+        """(lambda cos(t) + psi(t)) / (1 + lambda)."""
         weight = self.anneal()
         return (weight * cosine + extend_cosine(cosine, self.margin)) / (1 + weight)
-
-
-class LSoftmaxHead(SphereFaceHead):
-    """|W| |x| psi(t): large-margin softmax, arXiv:1612.02295; SphereFace with class weights of any length."""
-
-    def forward(self, embeddings: Tensor, labels: Tensor, rows: Tensor | None = None) -> Tensor:
-        """Logits (batch, classes), longer for a longer class weight."""
-        lengths: Tensor = torch.linalg.vector_norm(pick(self.weight, rows), dim=1)  # (classes,)
-        return super().forward(embeddings, labels, rows) * lengths
-
-
-class SphereFaceRHead(NormalizedHead):
-    """s cos(t) against s cos(t_j / m) of the others: SphereFace-R, arXiv:2109.05565.
-
-    Variant v2 (the margin divides the other classes' angles, which needs no psi) with hard feature
-    normalisation (a fixed s) and characteristic gradient detachment (the gradient is the plain cosine's).
-    """
-
-    usual_margin = 1.4
-    least_margin = 1.0
-
-    def favour(self, cosine: Tensor) -> Tensor:
-        """cos(t / m) in value, cos(t) in gradient."""
-        with torch.no_grad():
-            gain = torch.cos(measure_angle(cosine) / self.margin) - cosine
-        return cosine + gain

@@ -1,4 +1,4 @@
-"""What a recipe asks a network to learn: a head, pairs, centers and a teacher, added up."""
+"""The loss of a recipe: the weighted sum of its head, pair, center and teacher losses."""
 
 from dataclasses import dataclass
 
@@ -7,22 +7,22 @@ from torch.nn import functional
 
 from sameface.training.data.face_set import NOBODY
 from sameface.training.distributed import Processes
-from sameface.training.losses.by_name import build_head
-from sameface.training.losses.triplet import CenterLoss, build_pair_loss
+from sameface.training.losses.by_name import build_head, build_pair_loss
+from sameface.training.losses.center import CenterLoss
 from sameface.training.losses.partial_fc import PartialHead
 from sameface.training.recipe import Recipe
 
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What a batch costs: the sum to take the gradient of, and each part as it is reported."""
+    """The losses of a batch: `total`, whose gradient is taken, and its `parts` for the log."""
 
     total: Tensor
-    parts: dict[str, Tensor]  # weighted, over the batch of all processes
+    parts: dict[str, Tensor]  # weighted, over the batches of all ranks
 
 
 class Objective(nn.Module):
-    """The loss of a recipe, of the embeddings of all processes."""
+    """The loss of a recipe, over the batches of all ranks together."""
 
     def __init__(self, recipe: Recipe, classes: int, processes: Processes) -> None:
         super().__init__()
@@ -38,10 +38,10 @@ class Objective(nn.Module):
             self.centers = CenterLoss(dimension, classes, alpha=asked.center_rate)
 
     def forward(self, embeddings: Tensor, labels: Tensor, targets: Tensor | None) -> Losses:
-        """Of this process's embeddings (batch, dimension), their labels and their teacher's embeddings."""
+        """The losses, from this rank's `embeddings` (batch, dimension), `labels` and teacher's `targets`."""
         processes = self.processes
         embeddings, labels = processes.gather(embeddings), processes.gather(labels)
-        somebody = labels != NOBODY  # a small batch may be of blends alone
+        somebody = labels != NOBODY  # a small batch may consist of blends
         people, labels = embeddings[somebody], labels[somebody]
         parts: dict[str, Tensor] = {}
         if self.pair:
@@ -50,7 +50,7 @@ class Objective(nn.Module):
             parts["center"] = self.asked.center_weight * self.centers(people, labels)
         if targets is not None:
             parts["teacher"] = self.asked.teacher_weight * imitate(embeddings, processes.gather(targets))
-        # These are computed by all processes alike, so each answers for its share of the gradient.
+        # Every rank computes the same values up to here, so each takes 1 / count of their gradient.
         total = sum(parts.values(), embeddings.new_zeros(())) / processes.count
         if self.head and len(people):
             parts["head"] = self.asked.head_weight * self.head(people, labels, self.asked.focal_gamma)
@@ -59,5 +59,5 @@ class Objective(nn.Module):
 
 
 def imitate(embeddings: Tensor, targets: Tensor) -> Tensor:
-    """1 - cosine to the teacher's embeddings, averaged: directions are all that is ever compared."""
+    """The mean of 1 - cosine to the teacher's embeddings: only directions are ever compared."""
     return (1 - functional.cosine_similarity(embeddings.float(), targets)).mean()

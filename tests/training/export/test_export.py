@@ -20,14 +20,14 @@ from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.errors import BundleRefused
 from sameface.model.photo.embed import Embedder
-from sameface.model.runtime.session_pool import open_runtime
+from sameface.model.runtime.session_pool import open_sessions
 from sameface.training.backbones.by_name import build_backbone
 from sameface.training.commands.export import app
 from sameface.training.data.crop import MEAN, STD, to_input
 from sameface.training.errors import CheckpointRefused
 from sameface.training.export.export import OPSET, describe_contract, export_network, read_trained
 from sameface.training.loop.checkpoint import save_checkpoint
-from sameface.training.recipe import DataPart, Recipe
+from sameface.training.recipe import DataSection, Recipe
 
 SMALL: dict[str, dict[str, Any]] = {
     "residual": {"widths": [8, 8, 16], "depths": [1, 1, 1]},
@@ -56,7 +56,7 @@ def save_trained(path: Path, name: str = "residual", **changes: Any) -> nn.Modul
     backbone = build_trained(name)
     state = {
         "architecture": {"backbone": name, "dimension": 16, "options": SMALL[name]},
-        "recipe": Recipe(name="tiny", data=DataPart("faces")).describe(),
+        "recipe": Recipe(name="tiny", data=DataSection("faces")).describe(),
         "data": {"identities": 12, "images": 345, "left_out": 6, "unreadable": 7},
         "step": 89,
         "seen": 1380,
@@ -101,7 +101,7 @@ def test_the_server_embeds_crops_as_the_trained_network_does(
 ) -> None:
     backbone, bundle = build_trained(name), exports[name]
     crops = draw_noise(3)
-    found = Embedder(bundle, open_runtime(bundle, "cpu", tmp_path / "cache")).embed(list(crops))
+    found = Embedder(bundle, open_sessions(bundle, "cpu", tmp_path / "cache")).embed(list(crops))
     with torch.no_grad():
         expected = nn.functional.normalize(backbone(to_input(torch.from_numpy(crops).permute(0, 3, 1, 2))))
     for embedding, right in zip(found, expected.numpy(), strict=True):

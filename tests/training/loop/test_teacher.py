@@ -12,9 +12,9 @@ import torch
 from sameface.model.bundles.bundle import load_bundle
 from sameface.model.data_folder import DataFolder
 from sameface.model.errors import BundleRefused
+from sameface.model.observer import ignore_progress
 from sameface.model.photo.embed import Embedder
-from sameface.model.progress import ignore_progress
-from sameface.model.runtime.session_pool import open_runtime
+from sameface.model.runtime.session_pool import open_sessions
 from sameface.training.data.face_set import NOBODY, open_faces
 from sameface.training.errors import RecipeRefused
 from sameface.training.loop import teacher
@@ -28,7 +28,7 @@ def test_targets_are_what_the_server_would_embed(tmp_path: Path, data: Path, dra
     bundle = load_bundle(data / "models" / "recogniser")
     faces = open_faces(drawn_faces)
     targets = load_targets(faces, bundle, DataFolder(tmp_path), ignore_progress)
-    embedder = Embedder(bundle, open_runtime(bundle, "cpu", tmp_path / "cache"))
+    embedder = Embedder(bundle, open_sessions(bundle, "cpu", tmp_path / "cache"))
     expected = [embedder.embed([faces.read(place)[0]])[0].values for place in range(len(faces))]
     np.testing.assert_allclose(targets, expected, rtol=1e-5, atol=1e-6)
 

@@ -14,7 +14,7 @@ from sameface.model.data_folder import DataFolder
 from sameface.training.errors import CheckpointRefused, RecipeRefused, TrainingDiverged
 from sameface.training.loop.checkpoint import BEST, LAST, load_checkpoint
 from sameface.training.loop.learner import Learner, choose_precision
-from sameface.training.loop.learning_rate import rate_at
+from sameface.training.loop.learning_rate import learning_rate_at
 from sameface.training.loop.run_log import CSV_NAME
 from sameface.training.loop.train import train
 from tests.training.conftest import PEOPLE
@@ -158,11 +158,15 @@ def test_an_identity_with_one_image_is_left_out_and_a_corrupt_image_counted(
 
 def test_the_rate_rises_and_falls_as_the_recipe_says(tmp_path: Path) -> None:
     cosine = thin_recipe(tmp_path, tmp_path, "schedule.images = 1600", "schedule.warm_up = 0.1")
-    assert [rate_at(step, cosine) for step in (0, 9, 55, 100)] == pytest.approx([0.01, 0.1, 0.05, 0.0])
+    assert [learning_rate_at(step, cosine) for step in (0, 9, 55, 100)] == pytest.approx(
+        [0.01, 0.1, 0.05, 0.0]
+    )
     steps = thin_recipe(
         tmp_path, tmp_path, "schedule = { images = 1600, kind = 'step', warm_up = 0, drops = [0.5, 0.9] }"
     )
-    assert [rate_at(step, steps) for step in (0, 49, 50, 90)] == pytest.approx([0.1, 0.1, 0.01, 0.001])
+    assert [learning_rate_at(step, steps) for step in (0, 49, 50, 90)] == pytest.approx(
+        [0.1, 0.1, 0.01, 0.001]
+    )
 
 
 def test_half_precision_is_for_gpus(caplog: pytest.LogCaptureFixture) -> None:

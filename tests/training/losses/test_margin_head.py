@@ -1,4 +1,4 @@
-"""Margin heads: their values against plain loops over the formulas, their gradients, and their edges."""
+"""What holds for every head: its values against plain loops over the formula, its gradients, its edges."""
 
 import math
 from typing import Any
@@ -11,93 +11,19 @@ pytest.importorskip("torch")
 import torch
 from torch.func import functional_call
 
-from sameface.training.losses.by_name import build_head, classification_loss
-
-DIMENSION, CLASSES, BATCH = 5, 7, 6
-CASES: list[tuple[str, dict[str, Any]]] = [
-    ("softmax", {}),
-    ("modified_softmax", {}),
-    *[("l_softmax", {"margin": margin}) for margin in (1, 2, 3, 4)],
-    *[("sphereface", {"margin": margin}) for margin in (1, 2, 3, 4)],
-    ("sphereface", {"margin": 4, "base": 0.0, "lambda_min": 0.0}),
-    ("sphereface_r", {}),
-    ("sphereface_r", {"margin": 1.7, "scale": 20.0}),
-    ("cosface", {}),
-    ("cosface", {"margin": 0.2, "scale": 50.0}),
-    ("arcface", {}),
-    ("arcface", {"margin": 1.2}),
-    ("adaface", {}),
-    ("adaface", {"concentration": 3.0}),
-]
-every_case = pytest.mark.parametrize(("name", "options"), CASES)
-DETACHED = {
-    "sphereface_r",
-    "adaface",
-}  # their papers stop a gradient, so differences of values do not show it
-
-
-def head_of(name: str, dtype: Any = torch.float64, **options: Any) -> Any:
-    torch.manual_seed(3)
-    head = build_head(name, DIMENSION, CLASSES, **options).to(dtype)
-    if name == "softmax":
-        torch.nn.init.normal_(head.bias)
-    if name in ("sphereface", "l_softmax"):
-        head.step.fill_(400)
-    if name == "adaface":
-        head.norm_mean.fill_(2.0)
-        head.norm_deviation.fill_(0.7)
-    return head.eval()
-
-
-def batch_of(dtype: Any = torch.float64) -> tuple[Any, Any]:
-    torch.manual_seed(4)
-    embeddings = torch.randn(BATCH, DIMENSION, dtype=torch.float64)
-    embeddings[1] = 1.5 * head_of("cosface").weight[1].detach() + 0.1  # an easy one
-    embeddings[2] = -1.5 * head_of("cosface").weight[2].detach() + 0.1  # beyond pi - m
-    return embeddings.to(dtype), torch.arange(BATCH)
-
-
-def plain_psi(angle: float, margin: int) -> float:
-    k = min(int(angle * margin / math.pi), margin - 1)
-    return (-1) ** k * math.cos(margin * angle) - 2 * k
-
-
-def plain_target(name: str, head: Any, angle: float, norm: float) -> float:
-    """The target's logit over its scale, from the paper's formula."""
-    if name in ("sphereface", "l_softmax"):
-        fading = max(head.lambda_min, head.base * (1 + head.gamma * 400) ** -head.power)
-        return (fading * math.cos(angle) + plain_psi(angle, head.margin)) / (1 + fading)
-    if name == "cosface":
-        return math.cos(angle) - head.margin
-    if name == "arcface":
-        beyond = angle + head.margin > math.pi
-        return (
-            math.cos(angle) - head.margin * math.sin(head.margin) if beyond else math.cos(angle + head.margin)
-        )
-    if name == "adaface":
-        quality = min(1.0, max(-1.0, head.concentration * (norm - 2.0) / (0.7 + 1e-3)))
-        moved = min(math.pi, max(0.0, angle - head.margin * quality))
-        return math.cos(moved) - (head.margin + head.margin * quality)
-    return math.cos(angle)
-
-
-def plain_logits(name: str, head: Any, embeddings: Any, labels: Any) -> np.ndarray:
-    weights = head.weight.detach().double().tolist()
-    logits = np.zeros((len(embeddings), len(weights)))
-    for row, embedding in enumerate(embeddings.double().tolist()):
-        for column, weight in enumerate(weights):
-            dot = sum(a * b for a, b in zip(embedding, weight, strict=True))
-            norm, length = math.hypot(*embedding), math.hypot(*weight)
-            if name == "softmax":
-                logits[row, column] = dot + head.bias[column].item()
-                continue
-            angle = math.acos(dot / norm / length)
-            other = angle / head.margin if name == "sphereface_r" else angle
-            own = column == int(labels[row])
-            value = plain_target(name, head, angle, norm) if own else math.cos(other)
-            scale = norm if head.scale is None else head.scale
-            logits[row, column] = value * scale * (length if name == "l_softmax" else 1)
-    return logits
+from sameface.training.losses.by_name import build_head
+from sameface.training.losses.cross_entropy import classification_loss
+from tests.training.losses.heads import (
+    BATCH,
+    CASES,
+    CLASSES,
+    DETACHED,
+    DIMENSION,
+    batch_of,
+    every_case,
+    head_of,
+    plain_logits,
+)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 2e-5), (torch.float64, 1e-11)])
@@ -234,53 +160,3 @@ def test_a_network_learns_with_it(name: str, options: dict[str, Any]) -> None:
         backbone(pictures), torch.nn.functional.normalize(head.weight)
     ).argmax(1)
     assert nearest.eq(labels).float().mean() > 0.9
-
-
-def test_sphereface_of_margin_one_is_modified_softmax() -> None:
-    embeddings, labels = batch_of()
-    sphereface, modified = head_of("sphereface", margin=1), head_of("modified_softmax")
-    torch.testing.assert_close(
-        sphereface(embeddings, labels), modified(embeddings, labels), rtol=1e-14, atol=1e-14
-    )
-
-
-def test_l_softmax_of_unit_weights_is_sphereface() -> None:
-    embeddings, labels = batch_of()
-    l_softmax, sphereface = head_of("l_softmax"), head_of("sphereface")
-    with torch.no_grad():
-        l_softmax.weight.copy_(torch.nn.functional.normalize(sphereface.weight))
-    torch.testing.assert_close(l_softmax(embeddings, labels), sphereface(embeddings, labels))
-
-
-def test_annealing_counts_the_passes_of_training_and_survives_a_checkpoint() -> None:
-    head, (embeddings, labels) = head_of("sphereface"), batch_of()
-    head(embeddings, labels)
-    assert int(head.step) == 400
-    head.train()(embeddings, labels)
-    again = build_head("sphereface", DIMENSION, CLASSES)
-    again.load_state_dict(head.state_dict())
-    assert int(again.step) == 401
-
-
-def test_sphereface_r_favours_the_other_classes() -> None:
-    embeddings, labels = batch_of()
-    plain, margin = (head_of("sphereface_r", margin=value)(embeddings, labels) for value in (1.0, 1.4))
-    others = torch.nn.functional.one_hot(labels, CLASSES) == 0
-    assert (margin[others] > plain[others]).all()
-    torch.testing.assert_close(margin[~others], plain[~others])
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_focal_weighting_is_that_of_the_formula(dtype: Any) -> None:
-    torch.manual_seed(1)
-    logits, labels = 3 * torch.randn(BATCH, CLASSES, dtype=dtype), torch.arange(BATCH)
-    exact = torch.nn.functional.cross_entropy(logits, labels)
-    assert torch.equal(classification_loss(logits, labels), exact)
-    assert torch.equal(classification_loss(logits, labels, focal_gamma=0), exact)
-    for gamma in (0.5, 2.0):
-        losses = []
-        for row, label in zip(logits.tolist(), labels.tolist(), strict=True):
-            p = math.exp(row[label]) / sum(map(math.exp, row))
-            losses.append(-((1 - p) ** gamma) * math.log(p))
-        expected = sum(losses) / BATCH
-        assert float(classification_loss(logits, labels, gamma)) == pytest.approx(expected, rel=1e-5)
