@@ -176,7 +176,7 @@ class GalleryCollector:
 
         if self.gallery is None:
             return
-        collections = self.gallery.store.list_collections()
+        collections = self.gallery.store.collections.page()
         lags = [self.gallery.indexes.lag_of(collection) for collection in collections]
         figures = {
             "collections": ("Collections.", len(collections)),

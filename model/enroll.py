@@ -14,7 +14,7 @@ from sameface.model.faces import EmbeddedFace, Embedding
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.photo.image import encode_png
 from sameface.model.pipeline import Pipeline
-from sameface.model.store.records import Answered, Collection, NewFace, NewPerson
+from sameface.model.store.records import Collection, NewFace, NewPerson, RememberedResponse
 
 Answer: TypeAlias = dict[str, Any]
 Outcome: TypeAlias = NewFace | SamefaceError
@@ -114,10 +114,10 @@ class Registrar:
 
     def find_earlier(
         self, collection: Collection, applications: Sequence[Application]
-    ) -> list[Answered | None]:
+    ) -> list[RememberedResponse | None]:
         """What was answered to the keys of applications before."""
         keys = [entry.idempotency_key for entry in applications if entry.idempotency_key]
-        found = self.gallery.store.find_answers(collection, keys) if keys else {}
+        found = self.gallery.store.idempotency_keys.find(collection, keys) if keys else {}
         return [found.get(entry.idempotency_key or "") for entry in applications]
 
     async def look_at(
@@ -167,7 +167,7 @@ class Registrar:
             for newcomer, found, warnings in zip(newcomers, outcomes, oddities, strict=True)
         ]
         answered = [
-            Answered(entry.idempotency_key, entry.fingerprint, answer)
+            RememberedResponse(entry.idempotency_key, entry.fingerprint, answer)
             for entry, answer in zip(applications, answers, strict=True)
             if entry.idempotency_key
         ]
@@ -180,14 +180,14 @@ class Registrar:
         ]
 
 
-def repeat(earlier: Answered, application: Application) -> Answer:
+def repeat(earlier: RememberedResponse, application: Application) -> Answer:
     """The first answer, if it was to the same request."""
-    if earlier.request != application.fingerprint:
+    if earlier.request_sha256 != application.fingerprint:
         raise key_reused()
-    return earlier.answer
+    return earlier.response
 
 
-def repeat_or_refuse(earlier: Answered, application: Application) -> Answer | SamefaceError:
+def repeat_or_refuse(earlier: RememberedResponse, application: Application) -> Answer | SamefaceError:
     """The same where one failure must not be raised among others."""
     try:
         return repeat(earlier, application)

@@ -36,8 +36,8 @@ def find_same_photos(
 ) -> list[Warnings]:
     """For each face, whether its very photo was enrolled before."""
     photos = [face.photo for _, face in entries if face.photo]
-    found = gallery.store.find_photos(collection, photos)
-    seen = {photo: faces[0][0] for photo, faces in found.items()}
+    found = gallery.store.people.owners_of_photos(collection, photos)
+    seen = {photo: people[0] for photo, people in found.items()}
     warnings: list[Warnings] = []
     for person_id, face in entries:
         again = [{"code": "same_photo", "face_id": face.face_id, "person_id": seen.get(face.photo or "")}]
@@ -59,7 +59,7 @@ def find_likenesses(
         return [[] for _ in entries]
     people = np.array([person_id for person_id, _ in entries])
     embeddings = np.stack([face.embedding for _, face in entries])
-    known = gallery.store.embeddings_of(collection, sorted(set(people.tolist())))
+    known = gallery.store.people.embeddings_of(collection, sorted(set(people.tolist())))
     probes = [Embedding(values, gallery.bundle.identity) for values in embeddings]
     found = gallery.search(now, probes, 2)
     warnings = []

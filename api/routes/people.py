@@ -62,7 +62,7 @@ async def list_people(
 async def get_person(collection: Collection, person_id: Id, gallery: Gallery) -> PersonResponse:
     """Look a person up."""
     return PersonResponse.model_validate(
-        await asyncio.to_thread(gallery.store.get_person, collection, person_id)
+        await asyncio.to_thread(gallery.store.people.get, collection, person_id)
     )
 
 
@@ -80,7 +80,7 @@ async def update_person(
 ) -> PersonResponse:
     """Give a person another name or other metadata."""
     values: dict[str, Any] = body.model_dump(exclude_unset=True)
-    await asyncio.to_thread(gallery.store.update_person, collection, person_id, values)
+    await asyncio.to_thread(gallery.store.people.update, collection, person_id, values)
     return await get_person(collection, person_id, gallery)
 
 
@@ -92,7 +92,7 @@ async def update_person(
 )
 async def forget_person(collection: Collection, person_id: Id, gallery: Gallery) -> None:
     """Forget a person: gone from every answer once this one is sent."""
-    await asyncio.to_thread(gallery.store.delete_person, collection, person_id)
+    await asyncio.to_thread(gallery.store.people.delete, collection, person_id)
 
 
 @router.post(
@@ -124,4 +124,4 @@ async def add_faces(
 )
 async def forget_face(collection: Collection, person_id: Id, face_id: Id, gallery: Gallery) -> None:
     """Forget one face of a person."""
-    await asyncio.to_thread(gallery.store.delete_face, collection, person_id, face_id)
+    await asyncio.to_thread(gallery.store.people.delete_face, collection, person_id, face_id)

@@ -48,7 +48,7 @@ class CollectionList(Response):
     @classmethod
     def page(cls, gallery: Gallery, limit: int, cursor: str) -> "CollectionList":
         """The collections after the cursor."""
-        found = gallery.store.list_collections(limit, cursor)
+        found = gallery.store.collections.page(limit, cursor)
         items = [CollectionResponse.from_collection(collection, gallery) for collection in found]
         return cls(items=items, next_cursor=items[-1].name if len(items) == limit else None)
 
@@ -80,7 +80,7 @@ class PersonList(Response):
     @classmethod
     def page(cls, gallery: Gallery, collection: Collection, limit: int, cursor: str) -> "PersonList":
         """The people after the cursor."""
-        found = gallery.store.list_people(collection, limit, cursor)
+        found = gallery.store.people.page(collection, limit, cursor)
         items = [PersonResponse.model_validate(person) for person in found]
         return cls(items=items, next_cursor=items[-1].person_id if len(items) == limit else None)
 

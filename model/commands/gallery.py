@@ -94,8 +94,8 @@ def enrol_folder(registrar: Registrar, collection: Collection, folder: Path, rep
     for start in range(0, len(paths), PHOTOS_AT_ONCE):
         some = paths[start : start + PHOTOS_AT_ONCE]
         hashes = {path: hashlib.sha256(read_photo(path)).hexdigest() for path in some}
-        known = registrar.gallery.store.find_photos(collection, list(hashes.values()))
-        mine = {photo for photo, faces in known.items() if folder.name in dict(faces)}
+        known = registrar.gallery.store.people.owners_of_photos(collection, list(hashes.values()))
+        mine = {photo for photo, people in known.items() if folder.name in people}
         new = [path for path in some if hashes[path] not in mine]
         report["already_there"] += len(some) - len(new)
         if new:
@@ -193,8 +193,8 @@ def people(
 ) -> None:
     """List the people of a collection."""
     with closing(Store(DataFolder(data).gallery)) as store:
-        chosen, everybody, after = store.get_collection(collection), [], ""
-        while page := store.list_people(chosen, PEOPLE_AT_ONCE, after):
+        chosen, everybody, after = store.collections.get(collection), [], ""
+        while page := store.people.page(chosen, PEOPLE_AT_ONCE, after):
             everybody += page
             after = page[-1].person_id
     if as_json:
@@ -215,7 +215,7 @@ def forget(
 ) -> None:
     """Forget a person: gone from every answer once this returns."""
     with closing(Store(DataFolder(data).gallery)) as store:
-        store.delete_person(store.get_collection(collection), person_id)
+        store.people.delete(store.collections.get(collection), person_id)
     if as_json:
         print_json({"forgotten": person_id})
     else:

@@ -101,7 +101,7 @@ def reembed(
     """Move a collection that keeps crops to another recogniser; run again, it goes on."""
     bundle = load_bundle(recognizer.expanduser(), "recogniser")
     with closing(Store(DataFolder(data).gallery)) as store, report_counts() as progress:
-        before = store.get_collection(collection)
+        before = store.collections.get(collection)
         moved = move_collection(store, collection, bundle, DataFolder(data), device, progress)
     if before.identity == moved.identity:
         show_collection(moved, f"belongs to {moved.bundle} already", as_json=as_json)

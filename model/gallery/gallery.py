@@ -15,7 +15,7 @@ from sameface.model.faces import UNIT, Embedding, Floats
 from sameface.model.gallery.index.collection_indexes import open_indexes
 from sameface.model.gallery.index.faiss_search import select_search_device
 from sameface.model.pipeline import Pipeline
-from sameface.model.store.records import Answered, Collection, NewPerson
+from sameface.model.store.records import Binding, Collection, NewPerson, RememberedResponse
 from sameface.model.store.store import Store
 from sameface.model.verify import EnrolledPerson
 
@@ -51,7 +51,7 @@ class Gallery:
     def load(self) -> None:
         """Read the indexes of all collections, so that no first search pays for it."""
         self.indexes.forget_deleted()
-        for collection in self.store.list_collections():
+        for collection in self.store.collections.page():
             if collection.identity == self.bundle.identity:
                 self.indexes.follow(collection)
 
@@ -67,18 +67,18 @@ class Gallery:
         if calibration is not None:
             calibration = self.thresholds.calibrations.get(calibration).name
         contract = self.bundle.contract
-        return self.store.create_collection(
-            name,
-            store_crops=store_crops,
-            calibration=calibration,
+        binding = Binding(
             bundle=contract.name,
             identity=self.bundle.identity,
             dimension=contract.dimension or 0,
+            store_crops=store_crops,
+            calibration=calibration,
         )
+        return self.store.collections.create(name, binding)
 
     def get_collection(self, name: str) -> Collection:
         """A collection that this recogniser's embeddings may be compared with."""
-        collection = self.store.get_collection(name)
+        collection = self.store.collections.get(name)
         if collection.identity != self.bundle.identity:
             here = self.bundle.contract.name
             raise ModelMismatch(
@@ -89,18 +89,21 @@ class Gallery:
 
     def delete_collection(self, name: str) -> None:
         """Forget a collection and everybody in it."""
-        self.store.delete_collection(name)
+        self.store.collections.delete(name)
         self.indexes.forget_deleted()
 
     def enrol(
-        self, collection: Collection, newcomers: Sequence[NewPerson], answers: Sequence[Answered] = ()
-    ) -> dict[str, Answered]:
+        self,
+        collection: Collection,
+        newcomers: Sequence[NewPerson],
+        answers: Sequence[RememberedResponse] = (),
+    ) -> dict[str, RememberedResponse]:
         """Enrol all of them or none; once this returns, every search of every process finds them.
 
         Answers are remembered with their newcomers; one whose key was answered meanwhile is not enrolled, and
         that answer is returned, by its key.
         """
-        return self.store.enrol(collection, newcomers, answers)
+        return self.store.people.enroll(collection, newcomers, answers)
 
     def search(
         self, collection: Collection, probes: Sequence[Embedding], limit: int, fusion: str = "max"
@@ -117,13 +120,12 @@ class Gallery:
             limit, collection.people
         )  # asked for more than there are, a search would compare everything
         found = search(np.stack([probe.values for probe in probes]), most)
-        named = self.store.name_faces([hit.face for hits in found for hit in hits])
+        owners = self.store.people.owners_of([hit.face for hits in found for hit in hits])
         return [
             [
-                Candidate(person_id, name, round(hit.similarity, 6), face_id)
+                Candidate(owner.person_id, owner.name, round(hit.similarity, 6), owner.face_id)
                 for hit in hits
-                if hit.face in named
-                for person_id, name, face_id in [named[hit.face]]
+                if (owner := owners.get(hit.face))
             ]
             for hits in found
         ]
@@ -140,7 +142,7 @@ class Gallery:
 
     def get_enrolled(self, collection: Collection, person_id: str) -> EnrolledPerson:
         """A person with the embeddings of all faces, to verify a photo against."""
-        found = self.store.embeddings_of(collection, [person_id])[person_id]
+        found = self.store.people.embeddings_of(collection, [person_id])[person_id]
         if not found:
             raise PersonNotFound(f"There is no person {person_id!r} with a face in {collection.name!r}.")
         identity = self.bundle.identity

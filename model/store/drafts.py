@@ -1,73 +1,197 @@
-"""Collections in the making: under a name that no request can have, until they are whole."""
+"""Drafts: collections in the making, which nobody sees until they are whole."""
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, literal, or_, select, update
 
 from sameface.model.errors import AlreadyExists, UpkeepRunning
 from sameface.model.files import exclusive_lock
-from sameface.model.store.people import refuse_gone
-from sameface.model.store.records import Collection
+from sameface.model.store.changes import record_changes
+from sameface.model.store.collections import add_to_counters, insert_collection, refuse_gone
+from sameface.model.store.people import restore_face
+from sameface.model.store.records import Binding, Collection, NewPerson
 from sameface.model.store.store import Store
-from sameface.model.store.tables import answers, collections, faces
+from sameface.model.store.tables import collections, faces, people, remembered_responses
 
 FACES_AT_ONCE = 1_000  # that are deleted in one transaction
+MIRRORED = ("name", "metadata", "created_at")  # of a person
 
 
 @contextmanager
 def drafting(store: Store) -> Iterator[None]:
-    """The one place where drafts are made: whatever else is found of them was left by a crash."""
+    """The lock under which drafts are made: a draft that is found without it was left by a crash."""
     with exclusive_lock(store.path.with_suffix(".lock")) as alone:
         if not alone:
             raise UpkeepRunning("Another import or reembed is running on this gallery: wait for it to end.")
         yield
 
 
+def open_draft(store: Store, name: str, purpose: str, binding: Binding) -> Collection:
+    """The draft of the collection `name` for this purpose: the one that an earlier run left, or a new one."""
+    same = (collections.c.draft_of == name) & (collections.c.draft == purpose)
+    with store.writing() as connection:
+        row = connection.execute(select(collections).where(same)).first()
+        if row:
+            return Collection(**row._mapping)
+        return insert_collection(connection, make_name(), binding, draft_of=name, draft=purpose)
+
+
+def read_draft(store: Store, draft: Collection) -> Collection:
+    """A draft as it is now."""
+    with store.frozen() as connection:
+        row = connection.execute(select(collections).where(collections.c.key == draft.key)).one()
+    return Collection(**row._mapping)
+
+
+def list_drafts(store: Store, name: str | None = None) -> list[Collection]:
+    """All drafts, or those of the collection `name`."""
+    wanted = select(collections).where(collections.c.draft.is_not(None)).order_by(collections.c.key)
+    with store.frozen() as connection:
+        rows = connection.execute(wanted if name is None else wanted.where(collections.c.draft_of == name))
+        return [Collection(**row._mapping) for row in rows]
+
+
+def make_name() -> str:
+    """A name for a draft that no request can have: names are unique in the table."""
+    return f"(draft {secrets.token_hex(8)})"
+
+
 def refuse_taken(connection: Connection, name: str) -> None:
-    """A collection of this name must not exist yet."""
+    """Raise if a collection of this name exists."""
     if connection.execute(select(collections.c.key).where(collections.c.name == name)).first():
         raise AlreadyExists(f"There is a collection {name!r} already: choose another name.")
 
 
-def drop_leftovers(store: Store, name: str, kept: str | None = None) -> None:
-    """Delete what crashes have left of this collection, but for the draft that is to be gone on with."""
-    for draft in store.list_collections(drafts=True):
-        if draft.name.startswith(f"{name} (") and draft.name != kept:
-            drop(store, draft)
+def drop_drafts(store: Store, name: str, kept: str | None = None) -> None:
+    """Delete the drafts of the collection `name`, but for the one whose purpose is `kept`."""
+    for draft in list_drafts(store, name):
+        if draft.draft != kept:
+            drop_draft(store, draft)
 
 
-def drop(store: Store, draft: Collection) -> None:
-    """Delete a collection that nobody sees, a piece at a time, so that no writer waits long."""
+def drop_draft(store: Store, draft: Collection) -> None:
+    """Delete a draft, a piece at a time, so that no writer waits long."""
     some = select(faces.c.key).where(faces.c.collection == draft.key).limit(FACES_AT_ONCE)
     gone = FACES_AT_ONCE
     while gone == FACES_AT_ONCE:
         with store.writing() as connection:
-            refuse_gone(connection, draft)  # published meanwhile, it is somebody's
+            refuse_gone(connection, draft)  # if it was published meanwhile, it is a collection
             gone = connection.execute(delete(faces).where(faces.c.key.in_(some))).rowcount
-    store.delete_collection(draft.name)
+    with store.writing() as connection:
+        connection.execute(delete(collections).where(collections.c.key == draft.key))
 
 
-def publish(store: Store, draft: Collection, name: str) -> Collection:
-    """Give a draft its name: from now on everybody sees it, and all of it."""
+def publish_draft(store: Store, draft: Collection) -> Collection:
+    """Make a draft the collection that it was drafted for: from now on everybody sees all of it."""
+    name = str(draft.draft_of)
     with store.writing() as connection:
         refuse_taken(connection, name)
-        rename(connection, draft, name)
-    return store.get_collection(name)
+        refuse_gone(connection, draft)
+        set_name(connection, draft, name, draft_of=None, draft=None)
+    return store.collections.get(name)
 
 
-def replace(connection: Connection, old: Collection, draft: Collection) -> None:
-    """Give a draft the name of a collection, which is hidden instead; retries find their answers there."""
+def replace_with_draft(connection: Connection, old: Collection, draft: Collection) -> None:
+    """Give a draft the name of `old`, which becomes a draft itself; retries find their responses there."""
     refuse_gone(connection, old)
-    rename(connection, old, f"{old.name} (replaced)")
-    rename(connection, draft, old.name)
+    refuse_gone(connection, draft)
+    set_name(connection, old, make_name(), draft_of=old.name, draft="replaced")
+    set_name(connection, draft, old.name, draft_of=None, draft=None)
     connection.execute(
         update(collections).where(collections.c.key == draft.key).values(created_at=old.created_at)
     )
-    connection.execute(update(answers).where(answers.c.collection == old.key).values(collection=draft.key))
+    connection.execute(
+        update(remembered_responses)
+        .where(remembered_responses.c.collection == old.key)
+        .values(collection=draft.key)
+    )
 
 
-def rename(connection: Connection, collection: Collection, name: str) -> None:
-    """Give a collection another name."""
-    refuse_gone(connection, collection)
-    connection.execute(update(collections).where(collections.c.key == collection.key).values(name=name))
+def set_name(
+    connection: Connection, collection: Collection, name: str, *, draft_of: str | None, draft: str | None
+) -> None:
+    """Rename a collection, and make it a draft or a collection that requests can name."""
+    connection.execute(
+        update(collections)
+        .where(collections.c.key == collection.key)
+        .values(name=name, draft_of=draft_of, draft=draft)
+    )
+
+
+# What a draft lacks of the collection that it is to replace; inside the caller's transaction.
+
+
+def count_without_crop(connection: Connection, collection: Collection) -> tuple[int, int]:
+    """The number of people who have a face without a crop, and the number of such faces."""
+    wanted = select(func.count(faces.c.person.distinct()), func.count()).where(
+        (faces.c.collection == collection.key) & faces.c.crop.is_(None)
+    )
+    row = connection.execute(wanted).one()
+    return row[0], row[1]
+
+
+def read_missing(
+    connection: Connection, old: Collection, draft: Collection, limit: int, after: int = 0
+) -> tuple[int, list[NewPerson]]:
+    """The last face key, and up to `limit` faces that `old` has and the draft lacks, each with its person.
+
+    They come in the order of the faces' keys, from the first key greater than `after`.
+    """
+    copies = faces.alias("copies")
+    copied = exists().where((copies.c.collection == draft.key) & (copies.c.face_id == faces.c.face_id))
+    of_old = faces.c.collection + 0 == old.key  # by key: through the index they would all be sorted first
+    who = [people.c[column].label(f"person_{column}") for column in MIRRORED]
+    wanted = (
+        select(faces, people.c.person_id, *who)
+        .join(people, people.c.key == faces.c.person)
+        .where(of_old & (faces.c.key > after) & ~copied)
+        .order_by(faces.c.key)
+        .limit(limit)
+    )
+    rows = connection.execute(wanted).all()
+    newcomers = [
+        NewPerson(
+            row.person_id,
+            [restore_face(row)],
+            row.person_name,
+            row.person_metadata,
+            may_exist=True,
+            created_at=row.person_created_at,
+        )
+        for row in rows
+    ]
+    return (rows[-1].key if rows else after), newcomers
+
+
+def mirror(connection: Connection, old: Collection, draft: Collection) -> None:
+    """Bring the draft's people to those of `old`: delete who is gone there, add, and rename."""
+    theirs, twins = faces.alias("theirs"), people.alias("twins")
+    same_face = (theirs.c.collection == old.key) & (theirs.c.face_id == faces.c.face_id)
+    gone = connection.execute(
+        delete(faces)
+        .where((faces.c.collection == draft.key) & ~exists().where(same_face))
+        .returning(faces.c.person, faces.c.key)
+    ).all()
+    if gone:
+        record_changes(connection, draft, "delete", [(row.person, row.key) for row in gone])
+
+    def twin_in(collection: Collection) -> ColumnElement[bool]:
+        return (twins.c.collection == collection.key) & (twins.c.person_id == people.c.person_id)
+
+    left = connection.execute(
+        delete(people).where((people.c.collection == draft.key) & ~exists().where(twin_in(old)))
+    ).rowcount
+    columns = ("person_id", *MIRRORED)
+    unknown = select(literal(draft.key), *(people.c[column] for column in columns)).where(
+        (people.c.collection == old.key) & ~exists().where(twin_in(draft))
+    )
+    came = connection.execute(insert(people).from_select(["collection", *columns], unknown)).rowcount
+    changed = or_(*(people.c[column].is_distinct_from(twins.c[column]) for column in MIRRORED))
+    connection.execute(
+        update(people)
+        .where((people.c.collection == draft.key) & twin_in(old) & changed)
+        .values({column: twins.c[column] for column in MIRRORED})
+    )
+    add_to_counters(connection, draft, people=came - left, faces=-len(gone))

@@ -1,31 +1,152 @@
-"""Rows in and out of the gallery's tables, each function inside a transaction of its caller."""
+"""People and their faces in the store: enrol, read, change, delete."""
 
 import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Select, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, update
 
-from sameface.model.errors import AlreadyExists, CollectionNotFound, PersonNotFound
+from sameface.model.errors import AlreadyExists, FaceNotFound, PersonNotFound
+from sameface.model.faces import Floats
+from sameface.model.store.changes import record_changes
+from sameface.model.store.collections import add_to_counters, refuse_gone
+from sameface.model.store.engine import Database
+from sameface.model.store.idempotency import find_responses, remember_responses
 from sameface.model.store.records import (
-    Answered,
     Collection,
-    FaceBlock,
+    FaceOwner,
     NewFace,
     NewPerson,
     Person,
+    RememberedResponse,
     StoredFace,
 )
-from sameface.model.store.tables import answers, changes, collections, faces, people
+from sameface.model.store.tables import faces, people
 
-ANSWER_SECONDS = 24 * 3600
-DRAFTS = ("% (importing)", "% (reembedding %)", "% (replaced)")  # names that no request can have
+# Built once, because every search asks it and SQLAlchemy takes longer to build it than SQLite to answer it.
+OWNERS_OF_FACES = (
+    select(faces.c.key, people.c.person_id, people.c.name, faces.c.face_id)
+    .join(people, people.c.key == faces.c.person)
+    .where(faces.c.key.in_(bindparam("keys", expanding=True)))
+)
 
 
-def hidden() -> ColumnElement[bool]:
-    """Whether a collection is a draft, or one that a draft has replaced."""
-    return or_(*(collections.c.name.like(name) for name in DRAFTS))
+class People:
+    """The people of all collections."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def enroll(
+        self,
+        collection: Collection,
+        newcomers: Sequence[NewPerson],
+        responses: Sequence[RememberedResponse] = (),
+    ) -> dict[str, RememberedResponse]:
+        """Enrol all newcomers or none, and remember their responses, one each, where there are any.
+
+        A newcomer whose idempotency key was used meanwhile is not enrolled; the response that was remembered
+        for it is returned, by its key.
+        """
+        with self._database.writing() as connection:
+            refuse_gone(connection, collection)
+            keys = [response.idempotency_key for response in responses]
+            earlier = find_responses(connection, collection, keys)
+            if earlier:
+                pairs = zip(newcomers, responses, strict=True)
+                newcomers = [new for new, response in pairs if response.idempotency_key not in earlier]
+                responses = [each for each in responses if each.idempotency_key not in earlier]
+            add_people(connection, collection, newcomers)
+            remember_responses(connection, collection, responses)
+        return earlier
+
+    def get(self, collection: Collection, person_id: str) -> Person:
+        """A person with all faces."""
+        which = (people.c.collection == collection.key) & (people.c.person_id == person_id)
+        with self._database.reading() as connection:
+            found = read_people(connection, which, 1)
+        if not found:
+            raise PersonNotFound(f"There is no person {person_id!r} in {collection.name!r}.")
+        return found[0]
+
+    def page(self, collection: Collection, limit: int, after: str = "") -> list[Person]:
+        """Up to `limit` people by id, from the first whose id is greater than `after`."""
+        which = (people.c.collection == collection.key) & (people.c.person_id > after)
+        with self._database.reading() as connection:
+            return read_people(connection, which, limit)
+
+    def update(self, collection: Collection, person_id: str, values: dict[str, Any]) -> None:
+        """Set a person's name, metadata or both."""
+        with self._database.writing() as connection:
+            person = find_person(connection, collection, person_id)
+            if values:
+                connection.execute(update(people).where(people.c.key == person).values(values))
+            record_changes(connection, collection, "update", [(person, None)])
+
+    def delete(self, collection: Collection, person_id: str) -> None:
+        """Delete a person with all faces and crops."""
+        with self._database.writing() as connection:
+            person = find_person(connection, collection, person_id)
+            gone = connection.execute(select(faces.c.key).where(faces.c.person == person)).scalars().all()
+            connection.execute(delete(people).where(people.c.key == person))
+            add_to_counters(connection, collection, people=-1, faces=-len(gone))
+            record_changes(
+                connection, collection, "delete", [(person, face) for face in gone] or [(person, None)]
+            )
+
+    def delete_face(self, collection: Collection, person_id: str, face_id: str) -> None:
+        """Delete one face of a person."""
+        with self._database.writing() as connection:
+            person = find_person(connection, collection, person_id)
+            gone = connection.execute(
+                delete(faces)
+                .where((faces.c.person == person) & (faces.c.face_id == face_id))
+                .returning(faces.c.key)
+            ).scalar_one_or_none()
+            if gone is None:
+                raise FaceNotFound(f"The person {person_id!r} has no face {face_id!r}.")
+            add_to_counters(connection, collection, people=0, faces=-1)
+            record_changes(connection, collection, "delete", [(person, gone)])
+
+    def owners_of(self, face_keys: Sequence[int]) -> dict[int, FaceOwner]:
+        """The person and face id of each face key; faces deleted meanwhile are left out."""
+        with self._database.statement() as connection:
+            found = connection.execute(OWNERS_OF_FACES, {"keys": face_keys}).all()
+        return {key: FaceOwner(person_id, name, face_id) for key, person_id, name, face_id in found}
+
+    def owners_of_photos(self, collection: Collection, photos: Sequence[str]) -> dict[str, list[str]]:
+        """By the SHA-256 of each photo that was enrolled before: the ids of its people, the first first."""
+        wanted = (
+            select(faces.c.photo, people.c.person_id)
+            .join(people, people.c.key == faces.c.person)
+            .where((faces.c.collection == collection.key) & faces.c.photo.in_(photos))
+            .order_by(faces.c.key)
+        )
+        found: dict[str, list[str]] = {}
+        with self._database.reading() as connection:
+            for photo, person_id in connection.execute(wanted):
+                found.setdefault(photo, []).append(person_id)
+        return found
+
+    def embeddings_of(
+        self, collection: Collection, person_ids: Sequence[str]
+    ) -> dict[str, dict[str, Floats]]:
+        """By person id and face id: the embeddings of these people's faces."""
+        wanted = (
+            select(people.c.person_id, faces.c.face_id, faces.c.embedding)
+            .join(people, people.c.key == faces.c.person)
+            .where((people.c.collection == collection.key) & people.c.person_id.in_(person_ids))
+            .order_by(faces.c.key)
+        )
+        found: dict[str, dict[str, Floats]] = {person_id: {} for person_id in person_ids}
+        with self._database.reading() as connection:
+            for person_id, face_id, embedding in connection.execute(wanted):
+                found[person_id][face_id] = np.frombuffer(embedding, "<f4")
+        return found
+
+
+# Inside the caller's transaction.
 
 
 def find_person(connection: Connection, collection: Collection, person_id: str) -> int:
@@ -37,23 +158,16 @@ def find_person(connection: Connection, collection: Collection, person_id: str) 
     return found[person_id]
 
 
-def refuse_gone(connection: Connection, collection: Collection) -> None:
-    """A collection that was deleted or replaced meanwhile takes no more writes."""
-    same = (collections.c.key == collection.key) & (collections.c.name == collection.name)
-    if not connection.execute(select(collections.c.key).where(same)).first():
-        raise CollectionNotFound(f"There is no collection {collection.name!r} any more.")
-
-
 def find_people(connection: Connection, collection: Collection, person_ids: Sequence[str]) -> dict[str, int]:
-    """Keys of those people who exist, by their ids."""
+    """The keys of those of the people who exist, by id."""
     wanted = select(people.c.person_id, people.c.key).where(
         (people.c.collection == collection.key) & people.c.person_id.in_(person_ids)
     )
     return {row.person_id: row.key for row in connection.execute(wanted)}
 
 
-def add_newcomers(connection: Connection, collection: Collection, newcomers: Sequence[NewPerson]) -> None:
-    """Add people with their faces; one who is there already and may not be is an error."""
+def add_people(connection: Connection, collection: Collection, newcomers: Sequence[NewPerson]) -> None:
+    """Add people with their faces; a person who exists and may not, or must and does not, is an error."""
     known = find_people(connection, collection, [newcomer.person_id for newcomer in newcomers])
     before = len(known)
     for newcomer in newcomers:
@@ -64,11 +178,11 @@ def add_newcomers(connection: Connection, collection: Collection, newcomers: Seq
         elif not (newcomer.may_exist or newcomer.must_exist):
             raise AlreadyExists(f"There is a person {newcomer.person_id!r} in {collection.name!r} already.")
     added = add_faces(connection, collection, known, newcomers)
-    count_up(connection, collection, people=len(known) - before, faces=added)
+    add_to_counters(connection, collection, people=len(known) - before, faces=added)
 
 
 def add_person(connection: Connection, collection: Collection, newcomer: NewPerson) -> int:
-    """A new person's key."""
+    """Insert a person; returns the key."""
     values = {
         "collection": collection.key,
         "person_id": newcomer.person_id,
@@ -80,12 +194,9 @@ def add_person(connection: Connection, collection: Collection, newcomer: NewPers
 
 
 def add_faces(
-    connection: Connection,
-    collection: Collection,
-    keys: dict[str, int],
-    newcomers: Sequence[NewPerson],
+    connection: Connection, collection: Collection, keys: dict[str, int], newcomers: Sequence[NewPerson]
 ) -> int:
-    """Add the faces of newcomers, each with its place in the change sequence; how many there are."""
+    """Insert the newcomers' faces and their changes; `keys` has the people's keys. Returns the number."""
     rows = [
         {
             "collection": collection.key,
@@ -110,73 +221,8 @@ def add_faces(
     return len(rows)
 
 
-def record_changes(
-    connection: Connection,
-    collection: Collection,
-    kind: str,
-    what: Sequence[tuple[int, int | None]],
-) -> None:
-    """Give every change the next number of the collection."""
-    last = connection.execute(
-        update(collections)
-        .where(collections.c.key == collection.key)
-        .values(revision=collections.c.revision + len(what))
-        .returning(collections.c.revision)
-    ).scalar_one()
-    first = last - len(what) + 1
-    rows = [
-        {
-            "collection": collection.key,
-            "sequence": first + place,
-            "kind": kind,
-            "person": person,
-            "face": face,
-        }
-        for place, (person, face) in enumerate(what)
-    ]
-    connection.execute(insert(changes), rows)
-
-
-def count_up(connection: Connection, collection: Collection, *, people: int, faces: int) -> None:
-    """Keep count of who came, or with negative numbers, who went."""
-    connection.execute(
-        update(collections)
-        .where(collections.c.key == collection.key)
-        .values(people=collections.c.people + people, faces=collections.c.faces + faces)
-    )
-
-
-def find_answers(connection: Connection, collection: Collection, keys: Sequence[str]) -> dict[str, Answered]:
-    """What was answered to these keys in the last day."""
-    wanted = select(answers).where(
-        (answers.c.collection == collection.key)
-        & answers.c.idempotency_key.in_(keys)
-        & (answers.c.created_at > time.time() - ANSWER_SECONDS)
-    )
-    found = connection.execute(wanted) if keys else ()
-    return {row.idempotency_key: Answered(row.idempotency_key, row.request, row.answer) for row in found}
-
-
-def remember(connection: Connection, collection: Collection, new: Sequence[Answered]) -> None:
-    """Keep answers for a day, and drop those that are older."""
-    if not new:
-        return
-    connection.execute(delete(answers).where(answers.c.created_at <= time.time() - ANSWER_SECONDS))
-    rows = [
-        {
-            "collection": collection.key,
-            "idempotency_key": answered.idempotency_key,
-            "request": answered.request,
-            "answer": answered.answer,
-            "created_at": time.time(),
-        }
-        for answered in new
-    ]
-    connection.execute(insert(answers), rows)
-
-
 def read_people(connection: Connection, which: ColumnElement[bool], limit: int) -> list[Person]:
-    """People with their faces, by id."""
+    """Up to `limit` people who fulfil the condition `which`, by id, with their faces."""
     rows = connection.execute(select(people).where(which).order_by(people.c.person_id).limit(limit)).all()
     owned: dict[int, list[StoredFace]] = {row.key: [] for row in rows}
     wanted = select(faces.c.person, faces.c.face_id, faces.c.quality, faces.c.photo, faces.c.created_at)
@@ -187,10 +233,10 @@ def read_people(connection: Connection, which: ColumnElement[bool], limit: int) 
     ]
 
 
-def read_newcomers(
+def read_whole_people(
     connection: Connection, collection: Collection, limit: int, after: str = ""
 ) -> list[NewPerson]:
-    """People with all that is stored of them, by id, as they would be enrolled elsewhere."""
+    """Up to `limit` people by id, after the id `after`, with embeddings and crops, to enrol elsewhere."""
     which = (people.c.collection == collection.key) & (people.c.person_id > after)
     rows = connection.execute(select(people).where(which).order_by(people.c.person_id).limit(limit)).all()
     owned: dict[int, list[NewFace]] = {row.key: [] for row in rows}
@@ -203,25 +249,6 @@ def read_newcomers(
 
 
 def restore_face(row: Any) -> NewFace:
-    """A stored face as it would be enrolled elsewhere."""
+    """A row of `faces` as a face to enrol elsewhere."""
     embedding = np.frombuffer(row.embedding, "<f4")
     return NewFace(row.face_id, embedding, row.quality, row.photo, row.crop, created_at=row.created_at)
-
-
-def faces_of(collection: Collection) -> Select[tuple[int, int, bytes]]:
-    """Key, person and embedding of a collection's faces, in the order of their keys."""
-    return (
-        select(faces.c.key, faces.c.person, faces.c.embedding)
-        .where(faces.c.collection == collection.key)
-        .order_by(faces.c.key)
-    )
-
-
-def to_block(rows: Sequence[Any], dimension: int) -> FaceBlock:
-    """Rows of face, person and stored embedding, column by column."""
-    stored = b"".join(row[2] for row in rows)
-    return FaceBlock(
-        np.array([row[0] for row in rows], np.int64),
-        np.array([row[1] for row in rows], np.int64),
-        np.frombuffer(stored, "<f4").reshape(-1, dimension),
-    )

@@ -1,8 +1,8 @@
-"""What the store keeps and gives, as values that do not change."""
+"""What the store keeps, as values that do not change."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,29 @@ from sameface.model.faces import Floats, Keys
 ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")  # of a collection, a person or a face: it fits into an address
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """What is fixed when a collection is made: its recogniser, and what is kept and decided there."""
+
+    bundle: str  # the recogniser's name
+    identity: str  # the recogniser's identity: embeddings of two recognisers never mix
+    dimension: int
+    store_crops: bool = False
+    calibration: str | None = None  # None: the server's default
+
+    def to_columns(self) -> dict[str, Any]:
+        """The values of the columns of the same names."""
+        return asdict(self)
+
+    def differences(self, other: "Binding") -> list[str]:
+        """The names of the fields in which two bindings differ."""
+        names = [each.name for each in fields(self)]
+        return [name for name in names if getattr(self, name) != getattr(other, name)]
+
+
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """People that are searched together, all embedded by one bundle."""
+    """People that are searched together, all embedded by one recogniser, as of one revision."""
 
     key: int
     name: str
@@ -23,10 +43,17 @@ class Collection:
     bundle: str
     identity: str
     dimension: int
-    revision: int
+    revision: int  # the last number of its change sequence
     people: int
     faces: int
     created_at: float
+    draft_of: str | None = None
+    draft: str | None = None  # what is being done with a draft; None: not a draft
+
+    @property
+    def binding(self) -> Binding:
+        """What was fixed when the collection was made."""
+        return Binding(**{each.name: getattr(self, each.name) for each in fields(Binding)})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,15 +63,15 @@ class NewFace:
     face_id: str
     embedding: Floats
     quality: float | None = None
-    photo: str | None = None
-    crop: bytes | None = None
-    normalised: bool = False  # brought at another length than 1
-    created_at: float | None = None  # now, unless it was enrolled elsewhere before
+    photo: str | None = None  # the SHA-256 of the photo
+    crop: bytes | None = None  # PNG
+    normalised: bool = False  # the embedding was sent at another length than 1
+    created_at: float | None = None  # None: now
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NewPerson:
-    """A person to enrol with faces; one that may or must exist gets them added."""
+    """A person to enrol with faces; if the person may or must exist, the faces are added."""
 
     person_id: str
     faces: Sequence[NewFace]
@@ -52,12 +79,12 @@ class NewPerson:
     metadata: dict[str, Any] = field(default_factory=dict)
     may_exist: bool = False
     must_exist: bool = False
-    created_at: float | None = None
+    created_at: float | None = None  # None: now
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFace:
-    """A face of a person."""
+    """A face of an enrolled person, without its embedding."""
 
     face_id: str
     quality: float | None
@@ -67,7 +94,7 @@ class StoredFace:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person of a collection."""
+    """An enrolled person."""
 
     key: int
     person_id: str
@@ -78,12 +105,21 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """What was answered to an idempotency key, and the hash of what was asked."""
+class FaceOwner:
+    """The person whom a face belongs to, and the face's id."""
+
+    person_id: str
+    name: str | None
+    face_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedResponse:
+    """The first response to an idempotency key, and the hash of its request."""
 
     idempotency_key: str
-    request: str
-    answer: dict[str, Any]
+    request_sha256: str
+    response: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +131,7 @@ class FaceBlock:
     embeddings: Floats  # (faces, dimension)
 
     def __eq__(self, other: object) -> bool:
-        """The same faces of the same people, to the last bit."""
+        """Whether both have the same faces of the same people, to the last bit."""
         return isinstance(other, FaceBlock) and all(
             np.array_equal(getattr(self, column), getattr(other, column))
             for column in ("faces", "people", "embeddings")
@@ -103,9 +139,9 @@ class FaceBlock:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Changes:
-    """A piece of a change sequence up to a number: faces that came and are still there, and faces gone."""
+class FaceChanges:
+    """A piece of a change sequence up to the number `sequence`."""
 
     sequence: int
-    came: FaceBlock
-    gone: Keys
+    came: FaceBlock  # faces that were enrolled and are still there
+    gone: Keys  # faces that were deleted

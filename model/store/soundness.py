@@ -1,26 +1,13 @@
-"""Questions about the soundness of the store, each function inside a transaction of its caller."""
+"""Whether a collection's rows fit together; each function runs inside its caller's transaction."""
 
 from sqlalchemy import Connection, func, select, update
 
 from sameface.model.store.records import Collection
 from sameface.model.store.tables import changes, collections, faces, people
 
-MOST_FAULTS = 20  # that SQLite names
-
-
-def find_damage(connection: Connection) -> list[str]:
-    """What SQLite finds wrong with the file itself."""
-    rows = connection.exec_driver_sql(f"PRAGMA integrity_check({MOST_FAULTS})").scalars()
-    return [fault for fault in rows if fault != "ok"]
-
-
-def count_orphans(connection: Connection) -> int:
-    """Rows that belong to something that is not there."""
-    return len(connection.exec_driver_sql("PRAGMA foreign_key_check").all())
-
 
 def count_rows(connection: Connection, collection: Collection) -> tuple[int, int]:
-    """People and faces of a collection, counted one by one."""
+    """The numbers of people and faces in a collection, counted row by row."""
     counts = [
         connection.execute(
             select(func.count()).select_from(table).where(table.c.collection == collection.key)
@@ -31,7 +18,7 @@ def count_rows(connection: Connection, collection: Collection) -> tuple[int, int
 
 
 def recount(connection: Connection, collection: Collection) -> None:
-    """Let a collection's counters say what there is."""
+    """Set a collection's counters to the numbers of its rows."""
     everybody, every_face = count_rows(connection, collection)
     connection.execute(
         update(collections)
@@ -41,7 +28,7 @@ def recount(connection: Connection, collection: Collection) -> None:
 
 
 def has_every_change(connection: Connection, collection: Collection) -> bool:
-    """Whether the change sequence is 1, 2, 3 up to the revision."""
+    """Whether the collection's change sequence is 1, 2, 3, ... up to its revision, without a gap."""
     sequence = changes.c.sequence
     row = connection.execute(
         select(func.count(), func.min(sequence), func.max(sequence)).where(
@@ -53,13 +40,13 @@ def has_every_change(connection: Connection, collection: Collection) -> bool:
 
 
 def count_foreign(connection: Connection, collection: Collection) -> int:
-    """Faces that another recogniser made."""
+    """The number of faces whose embedding another recogniser made."""
     foreign = (faces.c.collection == collection.key) & (faces.c.identity != collection.identity)
     return connection.execute(select(func.count()).select_from(faces).where(foreign)).scalar_one()
 
 
 def find_misfits(connection: Connection, collection: Collection) -> list[int]:
-    """The keys of faces whose embedding has another length than it must."""
+    """The keys of faces whose embedding has the wrong number of bytes."""
     misfit = (faces.c.collection == collection.key) & (
         func.length(faces.c.embedding) != 4 * collection.dimension
     )

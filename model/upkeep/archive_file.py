@@ -19,7 +19,7 @@ import numpy as np
 
 from sameface.model.errors import ArchiveRefused
 from sameface.model.faces import are_unit
-from sameface.model.store.records import ID, NewFace, NewPerson
+from sameface.model.store.records import ID, Binding, Collection, NewFace, NewPerson
 
 KIND, VERSION = "collection", 1
 COMPRESSION = 6
@@ -42,6 +42,29 @@ class Header:
         need(type(self.dimension) is int and self.dimension > 0, "dimension")
         need(isinstance(self.store_crops, bool), "store_crops")
         need(isinstance(self.calibration, str | None), "calibration")
+
+    @classmethod
+    def of(cls, collection: Collection) -> "Header":
+        """The header of a collection's archive."""
+        return cls(
+            collection.name,
+            collection.bundle,
+            collection.identity,
+            collection.dimension,
+            collection.store_crops,
+            collection.calibration,
+        )
+
+    @property
+    def binding(self) -> Binding:
+        """What the collection that is made of the archive is bound to."""
+        return Binding(
+            bundle=self.model,
+            identity=self.identity,
+            dimension=self.dimension,
+            store_crops=self.store_crops,
+            calibration=self.calibration,
+        )
 
 
 # Out.

@@ -14,17 +14,16 @@ from sameface.model.faces import are_unit
 from sameface.model.gallery.index.collection_indexes import CollectionIndexes, open_indexes
 from sameface.model.gallery.index.face_index import FaceIndex
 from sameface.model.gallery.index.snapshot import SnapshotRefused, read_sequence
-from sameface.model.store.drafts import drafting, drop
+from sameface.model.store.drafts import drafting, drop_drafts, list_drafts
 from sameface.model.store.records import Collection, FaceBlock
 from sameface.model.store.soundness import (
     count_foreign,
-    count_orphans,
     count_rows,
-    find_damage,
     find_misfits,
     has_every_change,
     recount,
 )
+from sameface.model.store.sqlite import count_orphans, find_damage
 from sameface.model.store.store import Store
 
 NAMED = 5  # people that a finding names
@@ -71,7 +70,7 @@ def inspect_gallery(store: Store, name: str | None = None) -> list[Finding]:
     with closing(open_indexes(store)) as indexes:
         if name:
             return findings + inspect_collection(store, indexes, name)
-        for collection in store.list_collections():
+        for collection in store.collections.page():
             with suppress(CollectionNotFound):  # it was deleted meanwhile
                 findings += inspect_collection(store, indexes, collection.name)
     return findings + find_leftovers(store)
@@ -85,7 +84,7 @@ def inspect_collection(store: Store, indexes: CollectionIndexes, name: str) -> l
         findings.append(Finding(name, code, detail))
 
     with store.frozen() as connection:
-        collection = store.get_collection(name)
+        collection = store.collections.get(name)
         people, faces = count_rows(connection, collection)
         if (people, faces) != (collection.people, collection.faces):
             counted = f"{collection.people} people and {collection.faces} faces"
@@ -107,14 +106,14 @@ def inspect_index(store: Store, indexes: CollectionIndexes, collection: Collecti
     saved = read_sequence(indexes.path_of(collection), indexes.owner_of(collection))
     try:
         if (
-            not collection.revision < saved <= store.latest_revision(collection)
+            not collection.revision < saved <= store.changes.latest(collection)
         ):  # else a server wrote it just now
             held = indexes.load(collection)
     except (SnapshotRefused, OSError) as reason:
         findings.append(Finding(collection.name, "snapshot", f"its snapshot is refused: {reason}"))
     comparison = Comparison((held or indexes.build(collection)).index)
     misfits: list[int] = []
-    for block in store.read_faces(collection):
+    for block in store.changes.all_faces(collection):
         misfits += block.faces[~are_unit(block.embeddings)].tolist()
         comparison.add(block)
     if misfits:
@@ -161,7 +160,8 @@ class Comparison:
 
 def describe_misfits(store: Store, faces: list[int]) -> str:
     """Whose embeddings cannot be compared."""
-    named = sorted({person for person, _, _ in store.name_faces(faces[: 10 * NAMED]).values()})[:NAMED]
+    owners = store.people.owners_of(faces[: 10 * NAMED]).values()
+    named = sorted({owner.person_id for owner in owners})[:NAMED]
     return (
         f"{len(faces)} faces have no unit embedding of the right length, of {', '.join(named)}"
         f"{' and others' if len(faces) > len(named) else ''}: forget these people or restore a backup"
@@ -172,25 +172,27 @@ def find_leftovers(store: Store) -> list[Finding]:
     """Drafts that nobody is working on; they hold faces, and nobody sees them."""
     try:
         with drafting(store):
-            drafts = store.list_collections(drafts=True)
+            drafts = list_drafts(store)
     except UpkeepRunning:
         return []
     detail = "a command that was stopped left {} faces: run it again, or --repair deletes them"
-    return [Finding(draft.name, "leftover", detail.format(draft.faces)) for draft in drafts]
+    return [Finding(draft.draft_of, "leftover", detail.format(draft.faces)) for draft in drafts]
 
 
 def repair_finding(store: Store, finding: Finding) -> None:
     """Make again what can be made from the rest; the store's own rows are never touched."""
     if finding.code not in ("counters", "snapshot", "index", "leftover"):
         return
+    name = finding.collection or ""
+    if finding.code == "leftover":
+        with drafting(store):
+            drop_drafts(store, name)
+        return
     with suppress(CollectionNotFound):  # it was deleted meanwhile
-        collection = store.get_collection(finding.collection or "")
+        collection = store.collections.get(name)
         if finding.code == "counters":
             with store.writing() as connection:
                 recount(connection, collection)
-        elif finding.code == "leftover":
-            with drafting(store):
-                drop(store, collection)
         else:
             with closing(open_indexes(store)) as indexes:
                 indexes.renew(collection)

@@ -10,8 +10,15 @@ from sqlalchemy.exc import IntegrityError
 from sameface.model.errors import ArchiveRefused, InvalidId
 from sameface.model.files import replacing
 from sameface.model.observer import Progress, ignore_progress
-from sameface.model.store.drafts import drafting, drop, drop_leftovers, publish, refuse_taken
-from sameface.model.store.people import read_newcomers
+from sameface.model.store.drafts import (
+    drafting,
+    drop_draft,
+    drop_drafts,
+    open_draft,
+    publish_draft,
+    refuse_taken,
+)
+from sameface.model.store.people import read_whole_people
 from sameface.model.store.records import ID, Collection, NewPerson
 from sameface.model.store.store import Store
 from sameface.model.upkeep.archive_file import Header, read_archive, write_archive
@@ -25,15 +32,8 @@ def export_collection(
 ) -> Collection:
     """Write a collection as it is at this moment, into a file that only its owner may read."""
     with store.frozen() as connection:
-        collection = store.get_collection(name)
-        header = Header(
-            collection.name,
-            collection.bundle,
-            collection.identity,
-            collection.dimension,
-            collection.store_crops,
-            collection.calibration,
-        )
+        collection = store.collections.get(name)
+        header = Header.of(collection)
         try:
             with replacing(path) as file:
                 os.fchmod(file.fileno(), 0o600)
@@ -46,7 +46,7 @@ def export_collection(
 def read_everybody(connection: Connection, collection: Collection, progress: Progress) -> Iterator[NewPerson]:
     """The people of a collection by id, a few in memory at a time."""
     done, after = 0, ""
-    while some := read_newcomers(connection, collection, PEOPLE_AT_ONCE, after):
+    while some := read_whole_people(connection, collection, PEOPLE_AT_ONCE, after):
         yield from some
         done, after = done + len(some), some[-1].person_id
         progress("exporting", done, collection.people)
@@ -66,23 +66,16 @@ def import_collection(
     for total, _ in enumerate(people, 1):
         progress("checking", total, None)
     with drafting(store):
-        drop_leftovers(store, name)
-        draft, _ = store.create_collection(
-            f"{name} (importing)",
-            store_crops=header.store_crops,
-            calibration=header.calibration,
-            bundle=header.model,
-            identity=header.identity,
-            dimension=header.dimension,
-        )
+        drop_drafts(store, name)
+        draft = open_draft(store, name, "importing", header.binding)
         try:
             again, people = read_archive(path)
             if again != header:
                 raise ArchiveRefused(f"{path} has become another file: import it again.")
             fill(store, draft, people, total, progress)
-            return publish(store, draft, name)
+            return publish_draft(store, draft)
         except BaseException:
-            drop(store, draft)
+            drop_draft(store, draft)
             raise
 
 
@@ -93,7 +86,7 @@ def fill(
     done = 0
     for some in in_blocks(people):
         try:
-            store.enrol(draft, some)
+            store.people.enroll(draft, some)
         except IntegrityError as error:
             raise ArchiveRefused("Two faces of the archive have the same id: export it again.") from error
         done += len(some)

@@ -20,10 +20,19 @@ from sameface.model.photo.embed import Embedder
 from sameface.model.photo.image import ImageLimits, decode_image, encode_png
 from sameface.model.runtime.device import available_cores, select_device
 from sameface.model.runtime.session_pool import open_sessions
-from sameface.model.store.draft_differences import count_without_crop, mirror, read_missing
-from sameface.model.store.drafts import drafting, drop, drop_leftovers, replace
-from sameface.model.store.people import add_newcomers
-from sameface.model.store.records import Collection, NewPerson
+from sameface.model.store.drafts import (
+    count_without_crop,
+    drafting,
+    drop_draft,
+    drop_drafts,
+    mirror,
+    open_draft,
+    read_draft,
+    read_missing,
+    replace_with_draft,
+)
+from sameface.model.store.people import add_people
+from sameface.model.store.records import Binding, Collection, NewPerson
 from sameface.model.store.store import Store
 
 FACES_AT_ONCE = 200  # that are embedded and then written in one transaction
@@ -87,10 +96,10 @@ def move_collection(
     progress: Progress = ignore_progress,
 ) -> Collection:
     """The collection under another recogniser, as it is if it belongs to that one already."""
-    old = store.get_collection(name)
+    old = store.collections.get(name)
     if old.identity == bundle.identity:
         with drafting(store):
-            drop_leftovers(store, name)
+            drop_drafts(store, name)
         return old
     refuse_without_crops(store, old)
     made_for = find_bundle(folder.models, old).contract
@@ -128,41 +137,40 @@ def reembed(
 ) -> Collection:
     """The collection under the new recogniser; stopped in between, the next run goes on."""
     bundle = reembedder.embedder.bundle
-    hidden = f"{old.name} (reembedding {bundle.identity[:12]})"
+    purpose = f"reembedding {bundle.identity[:12]}"
+    binding = Binding(  # without a calibration: that was the old recogniser's
+        bundle=bundle.contract.name,
+        identity=bundle.identity,
+        dimension=bundle.contract.dimension or 0,
+        store_crops=old.store_crops,
+    )
     with drafting(store):
-        drop_leftovers(store, old.name, kept=hidden)
-        draft, _ = store.create_collection(
-            hidden,
-            store_crops=old.store_crops,
-            calibration=None,  # it was of the old recogniser
-            bundle=bundle.contract.name,
-            identity=bundle.identity,
-            dimension=bundle.contract.dimension or 0,
-        )
+        drop_drafts(store, old.name, kept=purpose)
+        draft = open_draft(store, old.name, purpose, binding)
         try:
             copy_faces(store, old, draft, reembedder, progress)
             while not finish(store, old, draft, reembedder):
                 copy_faces(store, old, draft, reembedder, progress)
         except CollectionNotFound:  # it was deleted, and so are the copies
-            drop(store, draft)
+            drop_draft(store, draft)
             raise
-        drop_leftovers(store, old.name)
+        drop_drafts(store, old.name)
     with closing(open_indexes(store)) as indexes:
         indexes.forget_deleted()
-    return store.get_collection(old.name)
+    return store.collections.get(old.name)
 
 
 def copy_faces(
     store: Store, old: Collection, draft: Collection, reembedder: Reembedder, progress: Progress
 ) -> None:
     """Embed what the draft lacks, in the order in which it was enrolled."""
-    done, after = store.get_collection(draft.name).faces, 0
+    done, after = read_draft(store, draft).faces, 0
     while True:
         with store.frozen() as connection:
             after, newcomers = read_missing(connection, old, draft, FACES_AT_ONCE, after)
         if not newcomers:
             return
-        store.enrol(draft, reembedder.embed(newcomers))
+        store.people.enroll(draft, reembedder.embed(newcomers))
         done += len(newcomers)
         progress("reembedding", done, max(done, old.faces))
 
@@ -174,6 +182,6 @@ def finish(store: Store, old: Collection, draft: Collection, reembedder: Reembed
         _, last = read_missing(connection, old, draft, LAST_FACES + 1)
         if len(last) > LAST_FACES:
             return False
-        add_newcomers(connection, draft, reembedder.embed(last))
-        replace(connection, old, draft)
+        add_people(connection, draft, reembedder.embed(last))
+        replace_with_draft(connection, old, draft)
     return True

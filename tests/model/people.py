@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sameface.model.faces import Embedding, Floats
-from sameface.model.store.people import read_newcomers
+from sameface.model.store.people import read_whole_people
 from sameface.model.store.records import NewFace, NewPerson
 from sameface.model.store.store import Store
 from sameface.model.upkeep.archive_file import describe_person
@@ -28,7 +28,7 @@ def probe(values: Floats, identity: str) -> Embedding:
 def everybody(store: Store, name: str) -> list[dict[str, Any]]:
     """All that is stored of a collection's people."""
     with store.frozen() as connection:
-        people = read_newcomers(connection, store.get_collection(name), 100_000)
+        people = read_whole_people(connection, store.collections.get(name), 100_000)
     return [describe_person(person) for person in people]
 
 

@@ -40,7 +40,7 @@ class Held:
 
     @property
     def unsaved(self) -> int:
-        """Changes since the snapshot."""
+        """FaceChanges since the snapshot."""
         return self.index.sequence - self.saved
 
     @property
@@ -84,13 +84,13 @@ class CollectionIndexes:
         return held.index.kind if held else choose_kind(collection.faces, self.device)
 
     def lag_of(self, collection: Collection) -> int:
-        """Changes that the index has yet to follow, which it does before its next search."""
+        """FaceChanges that the index has yet to follow, which it does before its next search."""
         held = self._held.get(collection.key)
         return collection.revision - held.index.sequence if held else collection.revision
 
     def forget_deleted(self) -> None:
         """Let go of the collections that are no longer in the store, and of their snapshots."""
-        kept = self._store.collection_keys()
+        kept = self._store.collections.all_keys()
         with self._lock:
             for key in self._held.keys() - kept:
                 del self._held[key]
@@ -106,7 +106,7 @@ class CollectionIndexes:
         """
         self._upkeep.shutdown(cancel_futures=True)
         self.forget_deleted()
-        now = {collection.key: collection for collection in self._store.list_collections()}
+        now = {collection.key: collection for collection in self._store.collections.page()}
         for key, held in list(self._held.items()):  # one that cannot catch up is forgotten
             if key in now:
                 self._save_last(held, now[key])
@@ -122,7 +122,7 @@ class CollectionIndexes:
             saved = read_sequence(path, owner)
             if saved < held.index.sequence:
                 saved = save_snapshot(held.index, path, owner)
-            if held.collection.key not in self._store.collection_keys():  # deleted meanwhile
+            if held.collection.key not in self._store.collections.all_keys():  # deleted meanwhile
                 path.unlink(missing_ok=True)
         held.saved = saved  # what has changed while it was written is not in it
 
@@ -132,17 +132,17 @@ class CollectionIndexes:
         if not path.exists():
             return None
         index = load_snapshot(path, self.owner_of(collection), self.device)
-        if index.sequence > max(collection.revision, self._store.latest_revision(collection)):
+        if index.sequence > max(collection.revision, self._store.changes.latest(collection)):
             raise SnapshotRefused("it is ahead of the store, which must have been put back")
         saved, newest = index.sequence, index.columns.faces[-COMPARED_FACES:].copy()
-        index.follow(collection.revision, partial(self._store.changes_since, collection))
+        index.follow(collection.revision, partial(self._store.changes.since, collection))
         self._compare(collection, index, newest)
         return Held(collection, index, saved)
 
     def build(self, collection: Collection) -> Held:
         """From the store alone, caught up."""
         index = FaceIndex(collection.dimension, self.device)
-        index.follow(collection.revision, partial(self._store.changes_since, collection))
+        index.follow(collection.revision, partial(self._store.changes.since, collection))
         return Held(collection, index, 0)
 
     def renew(self, collection: Collection) -> None:
@@ -181,7 +181,7 @@ class CollectionIndexes:
         if held.index.sequence >= collection.revision:
             return
         try:
-            held.index.follow(collection.revision, partial(self._store.changes_since, collection))
+            held.index.follow(collection.revision, partial(self._store.changes.since, collection))
         except Exception:
             self._held.pop(collection.key, None)
             raise
@@ -190,7 +190,7 @@ class CollectionIndexes:
         """With the store: a backup that was put back and written to has other faces under the same keys."""
         rows = index.columns.find_rows(faces)
         held = index.columns.block(rows[index.columns.alive[rows]])
-        if held != self._store.find_faces(collection, held.faces):
+        if held != self._store.changes.find_faces(collection, held.faces):
             raise SnapshotRefused("its faces are not those of the store")
 
     def _tend(self, held: Held) -> None:

@@ -20,7 +20,7 @@ from sameface.model.gallery.index.faiss_search import (
 )
 from sameface.model.gallery.index.person_means import PersonMeans
 from sameface.model.gallery.index.shared_lock import SharedLock
-from sameface.model.store.records import Changes
+from sameface.model.store.records import FaceChanges
 
 DEAD_SHARE = 0.1  # of the rows may be dead before they are cleared away
 DEAD_ROWS = 1_000
@@ -67,7 +67,7 @@ class FaceIndex:
         self.columns, self.kind, self.faiss_index = columns, kind, faiss_index
         self.sequence, self._made_for = sequence, len(columns)
 
-    def follow(self, revision: int, changes_since: Callable[[int], Iterable[Changes]]) -> None:
+    def follow(self, revision: int, changes_since: Callable[[int], Iterable[FaceChanges]]) -> None:
         """Apply the changes up to a revision at least, one thread at a time."""
         with self._following:
             if self.sequence >= revision:
@@ -130,7 +130,7 @@ class FaceIndex:
                 faiss_index.add(old.embeddings[since])
             self.adopt(new, kind, faiss_index, self.sequence)
 
-    def _apply(self, changes: Changes) -> None:
+    def _apply(self, changes: FaceChanges) -> None:
         """The next piece of the change sequence; nobody searches meanwhile."""
         came = changes.came
         self.columns.append(came)

@@ -11,7 +11,7 @@ from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.decision.thresholds import Rule
 from sameface.model.errors import CalibrationNotFound, InvalidEmbedding, ModelMismatch
 from sameface.model.gallery.gallery import Gallery
-from sameface.model.store.records import Collection
+from sameface.model.store.records import Binding, Collection
 from tests.model.people import newcomer, probe, random_units
 from tests.networks import DIMENSION, build_recogniser
 
@@ -64,7 +64,7 @@ def test_a_forgotten_person_is_gone_from_the_next_search(gallery: Gallery, staff
     ada, bob = random_units(2, DIMENSION)
     gallery.enrol(staff, [newcomer("ada", ada[None]), newcomer("bob", bob[None])])
     assert find(gallery, staff, ada)[0][0] == "ada"
-    gallery.store.delete_person(staff, "ada")
+    gallery.store.people.delete(staff, "ada")
     assert find(gallery, staff, ada) == [["bob"]]
 
 
@@ -76,7 +76,7 @@ def test_what_one_process_writes_the_next_search_of_another_finds(
     assert find(other, staff, ada) == [[]]
     gallery.enrol(staff, [newcomer("ada", ada[None])])
     assert find(other, staff, ada) == [["ada"]]
-    gallery.store.delete_person(staff, "ada")
+    gallery.store.people.delete(staff, "ada")
     assert find(other, staff, ada) == [[]]
     other.close()
 
@@ -92,7 +92,7 @@ def test_searches_and_writes_at_the_same_time_never_miss_their_own_write(
             gallery.enrol(staff, [newcomer(name, values[None])])
             if find(gallery, staff, values)[0][0] != name:
                 missed.append(f"{name} enrolled")
-            gallery.store.delete_person(staff, name)
+            gallery.store.people.delete(staff, name)
             if name in find(gallery, staff, values, limit=50)[0]:
                 missed.append(f"{name} deleted")
 
@@ -139,13 +139,14 @@ def test_numbers_that_are_no_embedding_are_refused(gallery: Gallery, values: lis
 
 def test_a_collection_whose_calibration_is_not_here_says_so(gallery: Gallery) -> None:
     """As after an import from a server that had it."""
-    moved, _ = gallery.store.create_collection(
+    moved, _ = gallery.store.collections.create(
         "moved",
-        store_crops=False,
-        calibration="tiny-recogniser/cameras",
-        bundle=gallery.bundle.contract.name,
-        identity=gallery.bundle.identity,
-        dimension=DIMENSION,
+        Binding(
+            calibration="tiny-recogniser/cameras",
+            bundle=gallery.bundle.contract.name,
+            identity=gallery.bundle.identity,
+            dimension=DIMENSION,
+        ),
     )
     with pytest.raises(CalibrationNotFound, match="'tiny-recogniser/cameras'; there are: none"):
         gallery.choose_threshold(moved, Rule(rate=0.01))

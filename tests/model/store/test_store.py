@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,14 +25,15 @@ from sameface.model.errors import (
     StorageFull,
     StoreRefused,
 )
-from sameface.model.store import store as store_module
-from sameface.model.store.records import Answered, Collection, NewFace, NewPerson
+from sameface.model.store import changes as changes_module
+from sameface.model.store.drafts import list_drafts
+from sameface.model.store.migrations import VERSION
+from sameface.model.store.records import Binding, Collection, NewFace, NewPerson, RememberedResponse
 from sameface.model.store.store import Store
-from sameface.model.store.tables import VERSION
 from tests.model.people import newcomer, random_units
 
 DIMENSION = 8
-BINDING = {"calibration": None, "bundle": "tiny", "identity": "abc", "dimension": DIMENSION}
+BINDING = Binding(bundle="tiny", identity="abc", dimension=DIMENSION)
 
 
 @pytest.fixture
@@ -43,47 +45,47 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def staff(store: Store) -> Collection:
-    return store.create_collection("staff", store_crops=False, **BINDING)[0]
+    return store.collections.create("staff", BINDING)[0]
 
 
 def faces_of(store: Store, collection: Collection, person_id: str) -> list[str]:
-    return [face.face_id for face in store.get_person(collection, person_id).faces]
+    return [face.face_id for face in store.people.get(collection, person_id).faces]
 
 
 def count(store: Store) -> tuple[int, int]:
-    staff = store.get_collection("staff")
+    staff = store.collections.get("staff")
     return staff.people, staff.faces
 
 
 def test_a_collection_is_made_once_and_must_stay_what_it_is(store: Store, staff: Collection) -> None:
-    assert store.create_collection("staff", store_crops=False, **BINDING) == (staff, False)
+    assert store.collections.create("staff", BINDING) == (staff, False)
     with pytest.raises(AlreadyExists, match="store_crops"):
-        store.create_collection("staff", store_crops=True, **BINDING)
-    assert store.get_collection("staff") == staff
-    assert [collection.name for collection in store.list_collections(10)] == ["staff"]
+        store.collections.create("staff", replace(BINDING, store_crops=True))
+    assert store.collections.get("staff") == staff
+    assert [collection.name for collection in store.collections.page(10)] == ["staff"]
 
 
 def test_a_deleted_collection_takes_everybody_with_it_and_its_key_is_not_used_again(
     store: Store, staff: Collection
 ) -> None:
-    store.enrol(staff, [newcomer("ada", random_units(2, DIMENSION))])
-    store.delete_collection("staff")
+    store.people.enroll(staff, [newcomer("ada", random_units(2, DIMENSION))])
+    store.collections.delete("staff")
     with pytest.raises(CollectionNotFound):
-        store.get_collection("staff")
-    again, new = store.create_collection("staff", store_crops=False, **BINDING)
+        store.collections.get("staff")
+    again, new = store.collections.create("staff", BINDING)
     assert new
     assert again.key > staff.key
     assert count(store) == (0, 0)
-    assert store.collection_keys() == {again.key}
+    assert store.collections.all_keys() == {again.key}
     with pytest.raises(CollectionNotFound):
-        store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))])
+        store.people.enroll(staff, [newcomer("ada", random_units(1, DIMENSION))])
 
 
 def test_a_person_is_kept_with_name_metadata_and_faces(store: Store, staff: Collection) -> None:
-    store.enrol(
+    store.people.enroll(
         staff, [newcomer("ada", random_units(2, DIMENSION), name="Ada", metadata={"room": [1, None]})]
     )
-    person = store.get_person(staff, "ada")
+    person = store.people.get(staff, "ada")
     assert (person.name, person.metadata) == ("Ada", {"room": [1, None]})
     assert [face.face_id for face in person.faces] == ["ada-0", "ada-1"]
     assert count(store) == (1, 2)
@@ -92,17 +94,17 @@ def test_a_person_is_kept_with_name_metadata_and_faces(store: Store, staff: Coll
 def test_a_known_person_is_an_error_and_nobody_of_the_block_is_enrolled(
     store: Store, staff: Collection
 ) -> None:
-    store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))])
+    store.people.enroll(staff, [newcomer("ada", random_units(1, DIMENSION))])
     block = [newcomer("bob", random_units(1, DIMENSION, 1)), newcomer("ada", random_units(1, DIMENSION, 2))]
     with pytest.raises(AlreadyExists, match="ada"):
-        store.enrol(staff, block)
+        store.people.enroll(staff, block)
     assert count(store) == (1, 1)
 
 
 def test_a_person_who_may_exist_gets_more_faces(store: Store, staff: Collection) -> None:
     one, two = random_units(2, DIMENSION)
-    store.enrol(staff, [newcomer("ada", one[None])])
-    store.enrol(staff, [NewPerson("ada", [NewFace("second", two)], may_exist=True)])
+    store.people.enroll(staff, [newcomer("ada", one[None])])
+    store.people.enroll(staff, [NewPerson("ada", [NewFace("second", two)], may_exist=True)])
     assert faces_of(store, staff, "ada") == ["ada-0", "second"]
 
 
@@ -110,9 +112,9 @@ def test_a_person_who_must_exist_is_not_made_again(store: Store, staff: Collecti
     """Between the look at a photo and the write of its face the person may have been deleted."""
     [values] = random_units(1, DIMENSION)
     with pytest.raises(PersonNotFound):
-        store.enrol(staff, [NewPerson("ada", [NewFace("first", values)], must_exist=True)])
-    store.enrol(staff, [newcomer("ada", values[None])])
-    store.enrol(staff, [NewPerson("ada", [NewFace("second", values)], must_exist=True)])
+        store.people.enroll(staff, [NewPerson("ada", [NewFace("first", values)], must_exist=True)])
+    store.people.enroll(staff, [newcomer("ada", values[None])])
+    store.people.enroll(staff, [NewPerson("ada", [NewFace("second", values)], must_exist=True)])
     assert faces_of(store, staff, "ada") == ["ada-0", "second"]
 
 
@@ -121,9 +123,9 @@ def test_any_number_of_threads_may_look_read_and_write(store: Store, staff: Coll
 
     def use(number: int) -> int:
         together.wait()
-        store.get_collection("staff")
-        store.list_people(staff, 1)
-        store.enrol(staff, [newcomer(f"p{number}", random_units(1, DIMENSION, number))])
+        store.collections.get("staff")
+        store.people.page(staff, 1)
+        store.people.enroll(staff, [newcomer(f"p{number}", random_units(1, DIMENSION, number))])
         together.wait()
         return number
 
@@ -135,44 +137,50 @@ def test_any_number_of_threads_may_look_read_and_write(store: Store, staff: Coll
 def test_an_error_of_the_database_quotes_nobody(store: Store, staff: Collection) -> None:
     twice = [NewFace("same", values) for values in random_units(2, DIMENSION)]
     with pytest.raises(IntegrityError) as raised:
-        store.enrol(staff, [NewPerson("ada", twice, "Ada Lovelace", {"secret": 1})])
+        store.people.enroll(staff, [NewPerson("ada", twice, "Ada Lovelace", {"secret": 1})])
     assert "Lovelace" not in str(raised.value)
     assert "hidden" in str(raised.value)
 
 
 def test_people_are_listed_in_pages(store: Store, staff: Collection) -> None:
-    store.enrol(staff, [newcomer(f"p{number}", random_units(1, DIMENSION, number)) for number in range(5)])
-    first = store.list_people(staff, 3)
-    rest = store.list_people(staff, 3, first[-1].person_id)
+    store.people.enroll(
+        staff, [newcomer(f"p{number}", random_units(1, DIMENSION, number)) for number in range(5)]
+    )
+    first = store.people.page(staff, 3)
+    rest = store.people.page(staff, 3, first[-1].person_id)
     assert [person.person_id for person in first + rest] == ["p0", "p1", "p2", "p3", "p4"]
 
 
 def test_a_person_is_renamed_and_forgotten(store: Store, staff: Collection) -> None:
-    store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))])
-    store.update_person(staff, "ada", {"name": "Ada L."})
-    assert store.get_person(staff, "ada").name == "Ada L."
-    store.delete_person(staff, "ada")
-    for action in (store.get_person, store.delete_person):
+    store.people.enroll(staff, [newcomer("ada", random_units(1, DIMENSION))])
+    store.people.update(staff, "ada", {"name": "Ada L."})
+    assert store.people.get(staff, "ada").name == "Ada L."
+    store.people.delete(staff, "ada")
+    for action in (store.people.get, store.people.delete):
         with pytest.raises(PersonNotFound):
             action(staff, "ada")
     assert count(store) == (0, 0)
 
 
 def test_one_face_is_forgotten(store: Store, staff: Collection) -> None:
-    store.enrol(staff, [newcomer("ada", random_units(2, DIMENSION))])
-    store.delete_face(staff, "ada", "ada-0")
+    store.people.enroll(staff, [newcomer("ada", random_units(2, DIMENSION))])
+    store.people.delete_face(staff, "ada", "ada-0")
     assert faces_of(store, staff, "ada") == ["ada-1"]
     with pytest.raises(FaceNotFound):
-        store.delete_face(staff, "ada", "ada-0")
+        store.people.delete_face(staff, "ada", "ada-0")
 
 
 def test_the_counts_are_those_of_the_rows(store: Store, staff: Collection) -> None:
-    store.enrol(staff, [newcomer(f"p{number}", random_units(3, DIMENSION, number)) for number in range(6)])
-    store.enrol(staff, [NewPerson("p0", [NewFace("more", random_units(1, DIMENSION)[0])], may_exist=True)])
-    store.delete_person(staff, "p1")
-    store.delete_face(staff, "p2", "p2-1")
+    store.people.enroll(
+        staff, [newcomer(f"p{number}", random_units(3, DIMENSION, number)) for number in range(6)]
+    )
+    store.people.enroll(
+        staff, [NewPerson("p0", [NewFace("more", random_units(1, DIMENSION)[0])], may_exist=True)]
+    )
+    store.people.delete(staff, "p1")
+    store.people.delete_face(staff, "p2", "p2-1")
     with pytest.raises(AlreadyExists):
-        store.enrol(
+        store.people.enroll(
             staff, [newcomer("p9", random_units(1, DIMENSION)), newcomer("p0", random_units(1, DIMENSION))]
         )
     with store._database.reading() as connection:
@@ -185,73 +193,75 @@ def test_the_counts_are_those_of_the_rows(store: Store, staff: Collection) -> No
 
 def test_every_change_gets_the_next_number(store: Store, staff: Collection) -> None:
     embeddings = random_units(2, DIMENSION)
-    store.enrol(staff, [newcomer("ada", embeddings)])
-    store.update_person(staff, "ada", {"name": "Ada"})
-    store.delete_face(staff, "ada", "ada-0")
+    store.people.enroll(staff, [newcomer("ada", embeddings)])
+    store.people.update(staff, "ada", {"name": "Ada"})
+    store.people.delete_face(staff, "ada", "ada-0")
     with store._database.reading() as connection:
         log = connection.exec_driver_sql("SELECT sequence, kind FROM changes ORDER BY sequence").all()
     assert log == [(1, "enrol"), (2, "enrol"), (3, "update"), (4, "delete")]
-    [changes] = store.changes_since(staff, 0)
+    [changes] = store.changes.since(staff, 0)
     assert (changes.sequence, len(changes.gone)) == (4, 1)
     np.testing.assert_array_equal(changes.came.embeddings, embeddings[1:])  # the first is gone
-    assert store.get_collection("staff").revision == 4
-    [last] = store.changes_since(staff, 3)
+    assert store.collections.get("staff").revision == 4
+    [last] = store.changes.since(staff, 3)
     assert (last.sequence, len(last.came.faces), len(last.gone)) == (4, 0, 1)
-    assert list(store.changes_since(staff, 4)) == []
+    assert list(store.changes.since(staff, 4)) == []
 
 
 def test_a_long_sequence_comes_in_pieces(
     store: Store, staff: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_module, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(changes_module, "ROWS_AT_ONCE", 3)
     embeddings = random_units(8, DIMENSION)
-    store.enrol(staff, [newcomer("ada", embeddings)])
-    pieces = list(store.changes_since(staff, 0))
+    store.people.enroll(staff, [newcomer("ada", embeddings)])
+    pieces = list(store.changes.since(staff, 0))
     assert [piece.sequence for piece in pieces] == [3, 6, 8]
     np.testing.assert_array_equal(np.concatenate([piece.came.embeddings for piece in pieces]), embeddings)
-    blocks = list(store.read_faces(staff))
+    blocks = list(store.changes.all_faces(staff))
     np.testing.assert_array_equal(np.concatenate([block.embeddings for block in blocks]), embeddings)
 
 
 def test_a_frozen_store_shows_one_moment_to_its_thread_and_goes_on_for_others(
     store: Store, staff: Collection
 ) -> None:
-    store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))])
+    store.people.enroll(staff, [newcomer("ada", random_units(1, DIMENSION))])
 
     def look() -> tuple[object, ...]:
-        now = store.get_collection("staff")
-        [changes] = store.changes_since(now, 0)
-        found = len(store.list_people(now, 10)), changes.sequence, list(store.name_faces([1, 2]))
+        now = store.collections.get("staff")
+        [changes] = store.changes.since(now, 0)
+        found = len(store.people.page(now, 10)), changes.sequence, list(store.people.owners_of([1, 2]))
         return now.revision, now.people, *found
 
     with store.frozen(), ThreadPoolExecutor(1) as another:
         before = look()
-        another.submit(store.enrol, staff, [newcomer("bob", random_units(1, DIMENSION, 1))]).result()
+        another.submit(store.people.enroll, staff, [newcomer("bob", random_units(1, DIMENSION, 1))]).result()
         assert look() == before == (1, 1, 1, 1, [1])
         assert another.submit(look).result() == (2, 2, 2, 2, [1, 2])
     assert look() == (2, 2, 2, 2, [1, 2])
 
 
 def test_an_answer_is_remembered_with_the_write_it_belongs_to(store: Store, staff: Collection) -> None:
-    answered = Answered("key-1", "hash", {"person_id": "ada"})
-    store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))], [answered])
-    assert store.find_answers(staff, ["key-1", "key-2"]) == {"key-1": answered}
+    answered = RememberedResponse("key-1", "hash", {"person_id": "ada"})
+    store.people.enroll(staff, [newcomer("ada", random_units(1, DIMENSION))], [answered])
+    assert store.idempotency_keys.find(staff, ["key-1", "key-2"]) == {"key-1": answered}
     with pytest.raises(AlreadyExists):
-        store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))], [Answered("key-3", "hash", {})])
-    assert store.find_answers(staff, ["key-3"]) == {}
-    again = store.enrol(staff, [newcomer("eve", random_units(1, DIMENSION))], [answered])
+        store.people.enroll(
+            staff, [newcomer("ada", random_units(1, DIMENSION))], [RememberedResponse("key-3", "hash", {})]
+        )
+    assert store.idempotency_keys.find(staff, ["key-3"]) == {}
+    again = store.people.enroll(staff, [newcomer("eve", random_units(1, DIMENSION))], [answered])
     assert again == {"key-1": answered}
     assert count(store) == (1, 1)  # nobody twice
 
 
 def test_a_full_disk_is_said_and_leaves_nothing_half_written(store: Store, staff: Collection) -> None:
-    store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))])
+    store.people.enroll(staff, [newcomer("ada", random_units(1, DIMENSION))])
     with store._database.writing() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
     many = [newcomer(f"p{number}", random_units(5, DIMENSION, number)) for number in range(200)]
     with pytest.raises(StorageFull):
-        store.enrol(staff, many)
+        store.people.enroll(staff, many)
     assert count(store) == (1, 1)
     assert faces_of(store, staff, "ada") == ["ada-0"]
 
@@ -267,15 +277,36 @@ def test_a_gallery_from_the_future_is_refused(tmp_path: Path) -> None:
 
 def test_a_gallery_of_the_first_version_is_brought_to_this_one(tmp_path: Path) -> None:
     with closing(Store(tmp_path / "gallery.db")) as store:
-        staff, _ = store.create_collection("staff", store_crops=False, **BINDING)
-        store.enrol(staff, [newcomer("ada", random_units(1, DIMENSION))])
+        staff, _ = store.collections.create("staff", BINDING)
+        store.people.enroll(staff, [newcomer("ada", random_units(1, DIMENSION))])
     with closing(sqlite3.connect(tmp_path / "gallery.db")) as connection, connection:
         connection.execute("DELETE FROM about WHERE key = 'store'")
         connection.execute("DROP INDEX answers_by_age")
+        for column in ("draft_of", "draft"):
+            connection.execute(f"ALTER TABLE collections DROP COLUMN {column}")
         connection.execute("UPDATE about SET value = '1' WHERE key = 'version'")
     with closing(Store(tmp_path / "gallery.db")) as store, closing(Store(tmp_path / "gallery.db")) as again:
         assert store.id == again.id
-        assert faces_of(store, store.get_collection("staff"), "ada") == ["ada-0"]
+        assert faces_of(store, store.collections.get("staff"), "ada") == ["ada-0"]
+
+
+def test_drafts_of_the_second_version_are_known_by_their_columns(tmp_path: Path) -> None:
+    with closing(Store(tmp_path / "gallery.db")) as store:
+        for name in ("staff", "copy (importing)", "staff (replaced)", "staff (reembedding 0123456789ab)"):
+            store.collections.create(name, BINDING)
+    with closing(sqlite3.connect(tmp_path / "gallery.db")) as connection, connection:
+        for column in ("draft_of", "draft"):
+            connection.execute(f"ALTER TABLE collections DROP COLUMN {column}")
+        connection.execute("UPDATE about SET value = '2' WHERE key = 'version'")
+    with closing(Store(tmp_path / "gallery.db")) as store:
+        assert [collection.name for collection in store.collections.page()] == ["staff"]
+        assert [(draft.draft_of, draft.draft) for draft in list_drafts(store)] == [
+            ("copy", "importing"),
+            ("staff", "replaced"),
+            ("staff", "reembedding 0123456789ab"),
+        ]
+        with pytest.raises(CollectionNotFound):
+            store.collections.get("copy (importing)")
 
 
 WRITER = """
@@ -284,9 +315,9 @@ from pathlib import Path
 from sameface.model.store.store import Store
 from tests.model.people import newcomer, random_units
 store = Store(Path(sys.argv[1]))
-staff = store.get_collection("staff")
+staff = store.collections.get("staff")
 for number in range(100_000):
-    store.enrol(staff, [newcomer(f"p{number}", random_units(1, 8, number))])
+    store.people.enroll(staff, [newcomer(f"p{number}", random_units(1, 8, number))])
     print(number, flush=True)
 """
 
@@ -304,7 +335,7 @@ def test_what_was_acknowledged_survives_a_kill(store: Store, staff: Collection, 
     for number in acknowledged:
         assert faces_of(store, staff, f"p{number}") == [f"p{number}-0"]
     people, faces = count(store)
-    assert people == faces == store.get_collection("staff").revision
+    assert people == faces == store.collections.get("staff").revision
     assert people - len(acknowledged) in (0, 1)  # the last one may have been written and not yet said
 
 

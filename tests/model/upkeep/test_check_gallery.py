@@ -4,6 +4,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +14,16 @@ from sameface.model.errors import CollectionNotFound
 from sameface.model.gallery.index import collection_indexes as indexes_module
 from sameface.model.gallery.index import faiss_search as candidates_module
 from sameface.model.gallery.index.collection_indexes import open_indexes
-from sameface.model.store import store as store_module
-from sameface.model.store.drafts import drafting
-from sameface.model.store.records import Collection
+from sameface.model.store import changes as changes_module
+from sameface.model.store.drafts import drafting, list_drafts, open_draft
+from sameface.model.store.records import Binding, Collection
 from sameface.model.store.store import Store
 from sameface.model.upkeep.check_gallery import Comparison, check_gallery
 from sameface.model.upkeep.export_import import export_collection, import_collection
 from tests.model.people import newcomer, random_units
 
 DIMENSION = 16
-BINDING = {"calibration": None, "bundle": "tiny", "identity": "abc", "dimension": DIMENSION}
+BINDING = Binding(bundle="tiny", identity="abc", dimension=DIMENSION)
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +31,7 @@ def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three hundred faces are many: they are searched in cells, saved, and read in several blocks."""
     monkeypatch.setattr(candidates_module, "EXACT_ROWS", 200)
     monkeypatch.setattr(indexes_module, "SAVE_CHANGES", 20)
-    monkeypatch.setattr(store_module, "ROWS_AT_ONCE", 70)
+    monkeypatch.setattr(changes_module, "ROWS_AT_ONCE", 70)
 
 
 @pytest.fixture
@@ -47,15 +48,17 @@ def store(path: Path) -> Iterator[Store]:
 @pytest.fixture
 def staff(store: Store) -> Collection:
     """Three hundred people whose index has a snapshot, ten who came and two who went since."""
-    staff, _ = store.create_collection("staff", store_crops=False, **BINDING)
+    staff, _ = store.collections.create("staff", BINDING)
     embeddings = random_units(310, DIMENSION)
-    store.enrol(staff, [newcomer(f"p{n}", values[None]) for n, values in enumerate(embeddings[:300])])
+    store.people.enroll(staff, [newcomer(f"p{n}", values[None]) for n, values in enumerate(embeddings[:300])])
     with closing(open_indexes(store)) as indexes:
-        indexes.renew(store.get_collection("staff"))
-    store.enrol(staff, [newcomer(f"p{n + 300}", values[None]) for n, values in enumerate(embeddings[300:])])
-    store.delete_person(staff, "p7")
-    store.delete_face(staff, "p8", "p8-0")
-    return store.get_collection("staff")
+        indexes.renew(store.collections.get("staff"))
+    store.people.enroll(
+        staff, [newcomer(f"p{n + 300}", values[None]) for n, values in enumerate(embeddings[300:])]
+    )
+    store.people.delete(staff, "p7")
+    store.people.delete_face(staff, "p8", "p8-0")
+    return store.collections.get("staff")
 
 
 @pytest.fixture
@@ -77,12 +80,12 @@ def codes(path: Path, *, repair: bool = False) -> list[tuple[str | None, str, bo
 def test_a_sound_gallery_has_no_findings_and_is_left_as_it_is(
     path: Path, store: Store, staff: Collection, snapshot: Path
 ) -> None:
-    store.create_collection("empty", store_crops=False, **BINDING | {"dimension": 3, "identity": "other"})
+    store.collections.create("empty", replace(BINDING, dimension=3, identity="other"))
     written = snapshot.stat().st_mtime_ns
     assert check_gallery(path) == []
     assert check_gallery(path, "staff") == []
     assert snapshot.stat().st_mtime_ns == written
-    assert store.get_collection("staff") == staff
+    assert store.collections.get("staff") == staff
     with pytest.raises(CollectionNotFound):
         check_gallery(path, "nobody")
 
@@ -94,7 +97,7 @@ def test_a_counter_that_is_off_is_found_and_recounted(path: Path, store: Store, 
     assert "5 people and 309 faces, and has 309 and 308" in finding.detail
     assert codes(path, repair=True) == [("staff", "counters", True)]
     assert check_gallery(path) == []
-    assert store.get_collection("staff") == staff
+    assert store.collections.get("staff") == staff
 
 
 @pytest.mark.parametrize("place", [0, 1024, -1])
@@ -110,10 +113,10 @@ def test_a_damaged_snapshot_is_found_and_written_anew(path: Path, snapshot: Path
 
 def test_the_snapshot_of_another_gallery_is_found(path: Path, snapshot: Path, tmp_path: Path) -> None:
     with closing(Store(tmp_path / "other" / "gallery.db")) as other:
-        theirs, _ = other.create_collection("staff", store_crops=False, **BINDING)
-        other.enrol(theirs, [newcomer("ada", random_units(1, DIMENSION, 4))])
+        theirs, _ = other.collections.create("staff", BINDING)
+        other.people.enroll(theirs, [newcomer("ada", random_units(1, DIMENSION, 4))])
         with closing(open_indexes(other)) as indexes:
-            indexes.renew(other.get_collection("staff"))
+            indexes.renew(other.collections.get("staff"))
             snapshot.write_bytes(indexes.path_of(theirs).read_bytes())
     assert codes(path) == [("staff", "snapshot", False)]
     assert codes(path, repair=True) == [("staff", "snapshot", True)]
@@ -162,7 +165,7 @@ def test_a_search_structure_that_lacks_rows_is_found(store: Store, staff: Collec
     assert index.kind == "ivf"
     index.faiss_index.remove_ids(np.array([3, 4]))
     comparison = Comparison(index)
-    for block in store.read_faces(staff):
+    for block in store.changes.all_faces(staff):
         comparison.add(block)
     assert "searches 308 of 310 rows" in comparison.describe()
 
@@ -198,7 +201,7 @@ def test_an_embedding_that_cannot_be_compared_is_found_and_forgetting_its_person
     [finding] = check_gallery(path, repair=True)
     assert (finding.code, finding.repaired) == ("embeddings", False)
     assert "of p305: forget" in finding.detail
-    store.delete_person(staff, "p305")
+    store.people.delete(staff, "p305")
     assert check_gallery(path) == []
 
 
@@ -223,14 +226,14 @@ def test_a_damaged_page_is_found_and_a_backup_asked_for(path: Path, store: Store
 
 
 def test_what_a_stopped_command_left_is_found_unless_it_still_runs(path: Path, store: Store) -> None:
-    draft, _ = store.create_collection("staff (importing)", store_crops=False, **BINDING)
-    store.enrol(draft, [newcomer("ada", random_units(2, DIMENSION))])
+    draft = open_draft(store, "staff", "importing", BINDING)
+    store.people.enroll(draft, [newcomer("ada", random_units(2, DIMENSION))])
     with drafting(store):
         assert check_gallery(path) == []
     [finding] = check_gallery(path)
-    assert (finding.collection, finding.code) == ("staff (importing)", "leftover")
-    assert codes(path, repair=True) == [("staff (importing)", "leftover", True)]
-    assert store.list_collections(drafts=True) == []
+    assert (finding.collection, finding.code) == ("staff", "leftover")
+    assert codes(path, repair=True) == [("staff", "leftover", True)]
+    assert list_drafts(store) == []
 
 
 def test_a_check_beside_a_busy_writer_finds_nothing(path: Path, store: Store, staff: Collection) -> None:
@@ -240,10 +243,10 @@ def test_a_check_beside_a_busy_writer_finds_nothing(path: Path, store: Store, st
         number = 0
         while not done.is_set():
             number += 1
-            store.enrol(staff, [newcomer(f"w{number}", random_units(3, DIMENSION, number))])
-            store.delete_face(staff, f"w{number}", f"w{number}-1")
+            store.people.enroll(staff, [newcomer(f"w{number}", random_units(3, DIMENSION, number))])
+            store.people.delete_face(staff, f"w{number}", f"w{number}-1")
             if number % 2:
-                store.delete_person(staff, f"w{number}")
+                store.people.delete(staff, f"w{number}")
 
     writer = threading.Thread(target=write)
     writer.start()
@@ -252,4 +255,4 @@ def test_a_check_beside_a_busy_writer_finds_nothing(path: Path, store: Store, st
     finally:
         done.set()
         writer.join()
-    assert store.get_collection("staff").revision > staff.revision + 10
+    assert store.collections.get("staff").revision > staff.revision + 10

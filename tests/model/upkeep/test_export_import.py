@@ -11,6 +11,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,15 @@ import pytest
 
 from sameface.model.errors import AlreadyExists, ArchiveRefused, CollectionNotFound, InvalidId, UpkeepRunning
 from sameface.model.photo.image import encode_png
-from sameface.model.store.drafts import drafting
-from sameface.model.store.records import Collection, NewFace, NewPerson
+from sameface.model.store.drafts import drafting, list_drafts
+from sameface.model.store.records import Binding, Collection, NewFace, NewPerson
 from sameface.model.store.store import Store
 from sameface.model.upkeep import export_import as transfer
 from sameface.model.upkeep.export_import import export_collection, import_collection
 from tests.model.people import everybody, newcomer, random_units
 
 DIMENSION = 8
-BINDING = {"calibration": None, "bundle": "tiny", "identity": "abc", "dimension": DIMENSION}
+BINDING = Binding(bundle="tiny", identity="abc", dimension=DIMENSION)
 CROP = encode_png(np.zeros((4, 4, 3), np.uint8))
 
 
@@ -40,9 +41,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 def staff(store: Store) -> Collection:
     """Four people: with two faces, with a crop, with none, and with an odd name."""
-    staff, _ = store.create_collection("staff", store_crops=True, **BINDING)
+    staff, _ = store.collections.create("staff", replace(BINDING, store_crops=True))
     [values] = random_units(1, DIMENSION, 5)
-    store.enrol(
+    store.people.enroll(
         staff,
         [
             newcomer("ada", random_units(2, DIMENSION), name="Ada", metadata={"room": [1, None]}),
@@ -51,8 +52,8 @@ def staff(store: Store) -> Collection:
             newcomer("Dörte".encode().hex(), random_units(1, DIMENSION, 2), name="Dörte\n\u2028"),
         ],
     )
-    store.delete_face(staff, "cleo", "cleo-0")
-    return store.get_collection("staff")
+    store.people.delete_face(staff, "cleo", "cleo-0")
+    return store.collections.get("staff")
 
 
 @pytest.fixture
@@ -62,7 +63,9 @@ def archive(store: Store, staff: Collection, tmp_path: Path) -> Path:
 
 
 def names(store: Store, *, drafts: bool = False) -> list[str]:
-    return [collection.name for collection in store.list_collections(drafts=drafts)]
+    if drafts:
+        return [f"{draft.draft_of} {draft.draft}" for draft in list_drafts(store)]
+    return [collection.name for collection in store.collections.page()]
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -255,8 +258,8 @@ def test_an_export_is_of_one_moment(
     def write_meanwhile(_what: str, done: int, _total: int | None) -> None:
         with closing(Store(tmp_path / "gallery.db")) as other:
             if done == 1:
-                other.delete_person(staff, "cleo")
-                other.enrol(staff, [newcomer("zoe", random_units(1, DIMENSION, 9))])
+                other.people.delete(staff, "cleo")
+                other.people.enroll(staff, [newcomer("zoe", random_units(1, DIMENSION, 9))])
 
     export_collection(store, "staff", tmp_path / "staff.gz", write_meanwhile)
     import_collection(store, tmp_path / "staff.gz", "copy")
@@ -284,12 +287,12 @@ def test_others_write_while_a_collection_is_imported_and_nobody_sees_half_of_it(
 
     def write_meanwhile(what: str, done: int, _total: int | None) -> None:
         with closing(Store(tmp_path / "gallery.db")) as other:
-            other.enrol(staff, [newcomer(f"{what}-{done}", random_units(1, DIMENSION, done))])
+            other.people.enroll(staff, [newcomer(f"{what}-{done}", random_units(1, DIMENSION, done))])
             seen.append((names(other), names(other, drafts=True)))
 
     import_collection(store, archive, "copy", write_meanwhile)
-    assert seen == [(["staff"], [])] * 4 + [(["staff"], ["copy (importing)"])] * 4
-    assert store.get_collection("staff").people == 12
+    assert seen == [(["staff"], [])] * 4 + [(["staff"], ["copy importing"])] * 4
+    assert store.collections.get("staff").people == 12
     assert (names(store), names(store, drafts=True)) == (["copy", "staff"], [])
 
 
@@ -329,17 +332,17 @@ def wait_for_line(process: "subprocess.Popen[str]", wanted: Callable[[str], bool
 def test_an_import_that_is_killed_leaves_nothing_visible_and_the_next_one_clears_up(
     store: Store, staff: Collection, tmp_path: Path
 ) -> None:
-    store.enrol(staff, [newcomer(f"p{n}", random_units(1, DIMENSION, n)) for n in range(400)])
+    store.people.enroll(staff, [newcomer(f"p{n}", random_units(1, DIMENSION, n)) for n in range(400)])
     export_collection(store, "staff", tmp_path / "staff.gz")
     process = start_import(tmp_path)
     wait_for_line(process, lambda line: line.startswith("importing 20 "))
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    [leftover] = store.list_collections(drafts=True)
+    [leftover] = list_drafts(store)
     assert 20 <= leftover.people < 404
     assert names(store) == ["staff"]
     with pytest.raises(CollectionNotFound):
-        store.get_collection("copy")
+        store.collections.get("copy")
     import_collection(store, tmp_path / "staff.gz", "copy")
     assert everybody(store, "copy") == everybody(store, "staff")
     assert names(store, drafts=True) == []

@@ -19,7 +19,8 @@ from sameface.model.photo.align import align_face
 from sameface.model.photo.embed import Embedder
 from sameface.model.photo.image import ImageLimits, decode_image, encode_png
 from sameface.model.runtime.session_pool import open_sessions
-from sameface.model.store.records import Answered, Collection, NewFace, NewPerson
+from sameface.model.store.drafts import list_drafts
+from sameface.model.store.records import Binding, Collection, NewFace, NewPerson, RememberedResponse
 from sameface.model.store.store import Store
 from sameface.model.upkeep import reembed as reembed_module
 from sameface.model.upkeep.check_gallery import check_gallery
@@ -84,14 +85,14 @@ def somebody(embedders: dict[str, Embedder]) -> Callable[..., NewPerson]:
 
 def create(store: Store, bundle: Bundle, *, store_crops: bool = True) -> Collection:
     contract = bundle.contract
-    return store.create_collection(
-        "staff",
+    binding = Binding(
         store_crops=store_crops,
         calibration="lfw",
         bundle=contract.name,
         identity=bundle.identity,
         dimension=DIMENSION,
-    )[0]
+    )
+    return store.collections.create("staff", binding)[0]
 
 
 @pytest.fixture
@@ -99,9 +100,9 @@ def staff(store: Store, embedders: dict[str, Embedder], somebody: Callable[..., 
     """People with two faces each, and one who has lost the only one."""
     staff = create(store, embedders["old"].bundle)
     people = [somebody(f"p{n}", 2 * n, 2 * n + 1, name=f"N{n}", metadata={"n": n}) for n in range(PEOPLE)]
-    store.enrol(staff, [*people, somebody("bare", 999)])
-    store.delete_face(staff, "bare", "face-999")
-    return store.get_collection("staff")
+    store.people.enroll(staff, [*people, somebody("bare", 999)])
+    store.people.delete_face(staff, "bare", "face-999")
+    return store.collections.get("staff")
 
 
 @pytest.fixture
@@ -126,7 +127,7 @@ def without_embeddings(store: Store) -> list[dict[str, Any]]:
 
 def expect_embeddings_of(store: Store, embedder: Embedder) -> None:
     """Every face has the embedding that the recogniser gives its crop."""
-    staff = store.get_collection("staff")
+    staff = store.collections.get("staff")
     assert staff.identity == embedder.identity
     assert check_gallery(store.path) == []
     with store.frozen() as connection:
@@ -147,7 +148,7 @@ def test_everybody_moves_with_everything_but_the_embeddings(
     assert (moved.bundle, moved.calibration, moved.created_at) == ("new", None, staff.created_at)
     assert (moved.people, moved.faces) == (PEOPLE + 1, 2 * PEOPLE)
     assert moved.key != staff.key
-    assert store.list_collections(drafts=True) == []
+    assert list_drafts(store) == []
 
 
 def test_searches_go_on_with_the_new_recogniser_and_the_old_one_is_told(
@@ -176,7 +177,7 @@ def test_a_crop_is_warped_to_a_template_that_differs_and_kept_so(
     expected = align_face(Image.fromarray(draw_crop(3)), *templates, (112, 112))
     np.testing.assert_array_equal(np.asarray(decode_image(crop, ImageLimits())), expected)
     np.testing.assert_array_equal(expected[:-5, 9:], draw_crop(3)[5:, :-9])
-    assert staff.faces == store.get_collection("staff").faces
+    assert staff.faces == store.collections.get("staff").faces
 
 
 class Interruption(Exception):
@@ -198,7 +199,7 @@ def test_a_move_that_was_stopped_goes_on_where_it_was(
     with pytest.raises(Interruption):
         move(progress=stop)
     assert everybody(store, "staff") == before
-    assert [draft.faces for draft in store.list_collections(drafts=True)] == [15]
+    assert [draft.faces for draft in list_drafts(store)] == [15]
     embedded = []
     embed = Reembedder.embed
     monkeypatch.setattr(Reembedder, "embed", lambda self, some: embedded.extend(some) or embed(self, some))
@@ -220,15 +221,15 @@ def test_what_is_written_during_the_move_is_not_lost(
 
     def write_meanwhile(_what: str, done: int, _total: int | None) -> None:
         if done == 10:
-            store.enrol(staff, [somebody("late", 100, 101), somebody("p4", 102, may_exist=True)])
-            store.delete_person(staff, "p0")
-            store.delete_person(staff, "p11")
-            store.delete_face(staff, "p1", "face-2")
-            store.update_person(staff, "p2", {"name": "Renamed", "metadata": {"new": True}})
-            store.update_person(staff, "p3", {"name": None})
-            store.delete_person(staff, "bare")
-            store.delete_person(staff, "p5")
-            store.enrol(staff, [somebody("p5", 103)])
+            store.people.enroll(staff, [somebody("late", 100, 101), somebody("p4", 102, may_exist=True)])
+            store.people.delete(staff, "p0")
+            store.people.delete(staff, "p11")
+            store.people.delete_face(staff, "p1", "face-2")
+            store.people.update(staff, "p2", {"name": "Renamed", "metadata": {"new": True}})
+            store.people.update(staff, "p3", {"name": None})
+            store.people.delete(staff, "bare")
+            store.people.delete(staff, "p5")
+            store.people.enroll(staff, [somebody("p5", 103)])
             expected.extend(without_embeddings(store))
 
     move(progress=write_meanwhile)
@@ -253,8 +254,8 @@ def test_what_is_written_at_the_last_moment_is_not_lost_either(
 
     def write_and_finish(*what: Any) -> bool:
         if not turns:
-            store.enrol(staff, [somebody(f"late{n}", 200 + n) for n in range(late)])
-            store.delete_person(staff, "p6")
+            store.people.enroll(staff, [somebody(f"late{n}", 200 + n) for n in range(late)])
+            store.people.delete(staff, "p6")
         turns.append(finish(*what))
         return turns[-1]
 
@@ -270,10 +271,10 @@ def test_a_writer_that_still_has_the_old_collection_in_hand_is_told_and_not_igno
 ) -> None:
     move()
     writes = [
-        lambda: store.enrol(staff, [somebody("late", 100)]),
-        lambda: store.delete_person(staff, "p1"),
-        lambda: store.delete_face(staff, "p1", "face-2"),
-        lambda: store.update_person(staff, "p1", {"name": "x"}),
+        lambda: store.people.enroll(staff, [somebody("late", 100)]),
+        lambda: store.people.delete(staff, "p1"),
+        lambda: store.people.delete_face(staff, "p1", "face-2"),
+        lambda: store.people.update(staff, "p1", {"name": "x"}),
     ]
     for write in writes:
         with pytest.raises(CollectionNotFound):
@@ -283,29 +284,29 @@ def test_a_writer_that_still_has_the_old_collection_in_hand_is_told_and_not_igno
 def test_a_retry_after_the_move_still_finds_its_answer(
     store: Store, staff: Collection, move: Callable[..., Collection], somebody: Callable[..., NewPerson]
 ) -> None:
-    answered = Answered("key", "hash", {"person_id": "late"})
-    store.enrol(staff, [somebody("late", 100)], [answered])
-    assert store.find_answers(move(), ["key"]) == {"key": answered}
+    answered = RememberedResponse("key", "hash", {"person_id": "late"})
+    store.people.enroll(staff, [somebody("late", 100)], [answered])
+    assert store.idempotency_keys.find(move(), ["key"]) == {"key": answered}
 
 
 def test_a_collection_that_is_deleted_during_the_move_stays_deleted(
     store: Store, staff: Collection, move: Callable[..., Collection]
 ) -> None:
     with pytest.raises(CollectionNotFound):
-        move(progress=lambda _, done, __: store.delete_collection(staff.name) if done == 10 else None)
-    assert store.collection_keys() == set()
+        move(progress=lambda _, done, __: store.collections.delete(staff.name) if done == 10 else None)
+    assert store.collections.all_keys() == set()
 
 
 def test_faces_without_crops_are_counted_and_refused_before_any_work(
     store: Store, staff: Collection, move: Callable[..., Collection]
 ) -> None:
     bare = [newcomer(name, random_units(2, DIMENSION, seed)) for seed, name in enumerate(("eve", "fay"))]
-    store.enrol(staff, bare)
+    store.people.enroll(staff, bare)
     with pytest.raises(ReembedRefused, match=r"4 faces of 2 people .*sameface enroll FOLDER"):
         move()
-    assert store.list_collections(drafts=True) == []
+    assert list_drafts(store) == []
     for person in bare:
-        store.delete_person(staff, person.person_id)
+        store.people.delete(staff, person.person_id)
     move()
 
 
@@ -315,7 +316,7 @@ def test_a_collection_that_keeps_no_crops_is_refused(
     move: Callable[..., Collection],
     somebody: Callable[..., NewPerson],
 ) -> None:
-    store.enrol(create(store, embedders["old"].bundle, store_crops=False), [somebody("ada", 1)])
+    store.people.enroll(create(store, embedders["old"].bundle, store_crops=False), [somebody("ada", 1)])
     with pytest.raises(ReembedRefused, match="1 faces of 1 people"):
         move()
 
@@ -327,7 +328,7 @@ def test_a_crop_that_cannot_be_read_is_named(
         connection.exec_driver_sql("UPDATE faces SET crop = x'00' WHERE face_id = 'face-4'")
     with pytest.raises(ReembedRefused, match="'face-4' of 'p2'"):
         move()
-    store.delete_person(staff, "p2")
+    store.people.delete(staff, "p2")
     assert move().people == PEOPLE
 
 
@@ -339,7 +340,7 @@ def test_crops_of_a_recogniser_that_is_not_there_cannot_be_understood(
     (elsewhere.models / "broken" / "bundle.json").write_text("{")
     with pytest.raises(BundleRefused, match="old"):
         move_collection(store, "staff", embedders["new"].bundle, elsewhere, "cpu")
-    assert store.get_collection("staff") == staff
+    assert store.collections.get("staff") == staff
 
 
 def test_a_collection_of_this_recogniser_stays_as_it_is(
@@ -357,10 +358,10 @@ def test_what_a_crash_after_the_move_left_is_cleared_away(
         raise Interruption
 
     with monkeypatch.context() as patch:
-        patch.setattr("sameface.model.store.drafts.drop", crash)
+        patch.setattr("sameface.model.store.drafts.drop_draft", crash)
         with pytest.raises(Interruption):
             move()
-    assert [draft.name for draft in store.list_collections(drafts=True)] == ["staff (replaced)"]
+    assert [(draft.draft_of, draft.draft) for draft in list_drafts(store)] == [("staff", "replaced")]
     moved = move()
     assert moved.faces == staff.faces
-    assert store.collection_keys() == {moved.key}
+    assert store.collections.all_keys() == {moved.key}

@@ -20,11 +20,12 @@ from sameface.model.gallery.index import faiss_search as candidates_module
 from sameface.model.gallery.index.collection_indexes import CollectionIndexes
 from sameface.model.gallery.index.face_index import FaceIndex
 from sameface.model.gallery.index.snapshot import save_snapshot
-from sameface.model.store.records import Collection
+from sameface.model.store.records import Binding, Collection
 from sameface.model.store.store import Store
 from tests.model.people import newcomer, people_like, random_units
 
 DIMENSION = 16
+BINDING = Binding(bundle="tiny", identity="abc", dimension=DIMENSION)
 
 
 @pytest.fixture(autouse=True)
@@ -44,11 +45,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def staff(store: Store, monkeypatch: pytest.MonkeyPatch) -> Collection:
     """A collection of 300 people, large enough for cells and snapshots."""
     monkeypatch.setattr(indexes_module, "SAVE_CHANGES", 20)
-    fields = {"calibration": None, "bundle": "tiny", "identity": "abc", "dimension": DIMENSION}
-    staff, _ = store.create_collection("staff", store_crops=False, **fields)
+    staff, _ = store.collections.create("staff", BINDING)
     embeddings = people_like(300, 1, DIMENSION)
-    store.enrol(staff, [newcomer(f"p{number}", faces) for number, faces in enumerate(embeddings)])
-    return store.get_collection("staff")
+    store.people.enroll(staff, [newcomer(f"p{number}", faces) for number, faces in enumerate(embeddings)])
+    return store.collections.get("staff")
 
 
 def tended(store: Store, folder: Path, collection: Collection) -> FaceIndex:
@@ -64,12 +64,12 @@ def test_a_restart_takes_the_snapshot_and_replays_the_rest(
         indexes.follow(staff)
         indexes._upkeep.submit(lambda: None).result()
         assert indexes.kind_of(staff) == "ivf"
-    store.delete_person(staff, "p0")
-    store.enrol(staff, [newcomer("late", random_units(1, DIMENSION, 99))])
+    store.people.delete(staff, "p0")
+    store.people.enroll(staff, [newcomer("late", random_units(1, DIMENSION, 99))])
     asked = []
-    read = store.changes_since
-    monkeypatch.setattr(store, "changes_since", lambda *what: asked.append(what[1]) or read(*what))
-    index = tended(store, tmp_path / "indexes", store.get_collection("staff"))
+    read = store.changes.since
+    monkeypatch.setattr(store.changes, "since", lambda *what: asked.append(what[1]) or read(*what))
+    index = tended(store, tmp_path / "indexes", store.collections.get("staff"))
     assert asked == [300]
     assert (index.kind, index.size, index.sequence) == ("ivf", 300, 302)
     assert len(index.search(random_units(1, DIMENSION, 99), 1)[0]) == 1
@@ -124,8 +124,7 @@ def test_a_snapshot_of_another_store_is_not_taken(
 ) -> None:
     tended(store, tmp_path / "indexes", staff)
     with closing(Store(tmp_path / "other.db")) as other:
-        fields = {"calibration": None, "bundle": "tiny", "identity": "abc", "dimension": DIMENSION}
-        theirs, _ = other.create_collection("staff", store_crops=False, **fields)
+        theirs, _ = other.collections.create("staff", BINDING)
         assert theirs.key == staff.key
         with caplog.at_level(logging.WARNING):
             index = tended(other, tmp_path / "indexes", theirs)
@@ -139,13 +138,13 @@ def test_a_backup_that_was_put_back_is_noticed(
 ) -> None:
     with closing(sqlite3.connect(tmp_path / "gallery.db")) as connection:
         connection.execute("VACUUM INTO ?", [str(tmp_path / "backup.db")])
-    store.enrol(staff, [newcomer(f"new{n}", random_units(1, DIMENSION, n)) for n in range(30)])
-    tended(store, tmp_path / "indexes", store.get_collection("staff"))
+    store.people.enroll(staff, [newcomer(f"new{n}", random_units(1, DIMENSION, n)) for n in range(30)])
+    tended(store, tmp_path / "indexes", store.collections.get("staff"))
     with closing(Store(tmp_path / "backup.db")) as backup:
         others = [newcomer(f"x{n}", random_units(1, DIMENSION, 100 + n)) for n in range(written_since)]
-        backup.enrol(staff, others) if others else None
+        backup.people.enroll(staff, others) if others else None
         with caplog.at_level(logging.WARNING):
-            index = tended(backup, tmp_path / "indexes", backup.get_collection("staff"))
+            index = tended(backup, tmp_path / "indexes", backup.collections.get("staff"))
         assert ("ahead of the store" if not written_since else "not those of the store") in caplog.text
         assert index.size == 300 + written_since
 
@@ -157,7 +156,7 @@ def test_the_snapshot_of_a_deleted_collection_is_deleted(
         indexes.follow(staff)
         indexes._upkeep.submit(lambda: None).result()
         assert list((tmp_path / "indexes").glob("*.index"))
-        store.delete_collection("staff")
+        store.collections.delete("staff")
         indexes.forget_deleted()
         assert not list((tmp_path / "indexes").glob("*.index"))
         assert not indexes._held
@@ -169,8 +168,8 @@ def test_a_process_that_is_behind_does_not_write_over_a_newer_snapshot(
     behind, ahead = (CollectionIndexes(store, tmp_path / "indexes", "cpu") for _ in range(2))
     with closing(behind), closing(ahead):
         behind.follow(staff)
-        store.enrol(staff, [newcomer(f"new{n}", random_units(1, DIMENSION, n)) for n in range(30)])
-        ahead.follow(store.get_collection("staff"))
+        store.people.enroll(staff, [newcomer(f"new{n}", random_units(1, DIMENSION, n)) for n in range(30)])
+        ahead.follow(store.collections.get("staff"))
         ahead._upkeep.submit(lambda: None).result()
     [path] = (tmp_path / "indexes").glob("*.index")
     assert b'"sequence": 330' in path.read_bytes()[:1024]
@@ -185,7 +184,7 @@ def test_who_was_deleted_is_not_in_the_snapshot_of_a_server_that_stopped(
     assert embedding in path.read_bytes()
     with closing(CollectionIndexes(store, tmp_path / "indexes", "cpu")) as indexes:
         indexes.follow(staff)
-        store.delete_person(staff, "p7")  # and no search after it
+        store.people.delete(staff, "p7")  # and no search after it
     assert embedding not in path.read_bytes()
 
 
@@ -198,8 +197,8 @@ def test_who_was_deleted_while_a_snapshot_was_written_is_not_in_the_next(
 
         def delete_after(*what) -> int:
             sequence = save_snapshot(*what)
-            store.delete_person(staff, "p7")
-            indexes.follow(store.get_collection("staff"))
+            store.people.delete(staff, "p7")
+            indexes.follow(store.collections.get("staff"))
             return sequence
 
         held = indexes._held[staff.key] = indexes.build(staff)
@@ -229,8 +228,8 @@ def test_a_snapshot_that_failed_is_tried_when_much_has_changed_and_at_the_end(
                 others = [
                     newcomer(f"{newcomers}-{n}", random_units(1, DIMENSION, n)) for n in range(newcomers)
                 ]
-                store.enrol(staff, others) if others else None
-                indexes.follow(store.get_collection("staff"))
+                store.people.enroll(staff, others) if others else None
+                indexes.follow(store.collections.get("staff"))
                 indexes._upkeep.submit(lambda: None).result()
         assert tries == [300, 341]
         assert "cannot be rebuilt or saved yet" in caplog.text
@@ -243,15 +242,14 @@ def test_a_snapshot_that_failed_is_tried_when_much_has_changed_and_at_the_end(
 def test_one_index_that_cannot_be_saved_at_the_end_stops_neither_the_others_nor_the_store(
     store: Store, staff: Collection, data: Path, caplog: pytest.LogCaptureFixture, monkeypatch
 ) -> None:
-    fields = {"calibration": None, "bundle": "tiny", "identity": "abc", "dimension": DIMENSION}
-    others = [store.create_collection(name, store_crops=False, **fields)[0] for name in ("full", "guests")]
+    others = [store.collections.create(name, BINDING)[0] for name in ("full", "guests")]
     gallery = Gallery(store.path, load_bundle(data / "models" / "recogniser"))
     for collection in (staff, *others):
         gallery.indexes.follow(collection)
     for collection in (staff, *others):
         people = [newcomer(f"{collection.name}-{n}", random_units(1, DIMENSION, n)) for n in range(30)]
-        store.enrol(collection, people)
-    read = gallery.store.changes_since
+        store.people.enroll(collection, people)
+    read = gallery.store.changes.since
 
     def fail_for_staff(collection: Collection, sequence: int):
         return read(collection, sequence) if collection.name != "staff" else 1 / 0
@@ -260,7 +258,7 @@ def test_one_index_that_cannot_be_saved_at_the_end_stops_neither_the_others_nor_
         return save_snapshot(index, path, owner) if owner["collection"] != others[0].key else 1 / 0
 
     closed = []
-    monkeypatch.setattr(gallery.store, "changes_since", fail_for_staff)
+    monkeypatch.setattr(gallery.store.changes, "since", fail_for_staff)
     monkeypatch.setattr(indexes_module, "save_snapshot", fail_for_full)
     monkeypatch.setattr(gallery.store, "close", lambda close=gallery.store.close: closed.append(close()))
     gallery.close()
@@ -291,7 +289,7 @@ def test_a_collection_that_another_process_deleted_is_not_written_again(
     folder = tmp_path / "indexes"
     with closing(CollectionIndexes(store, folder, "cpu")) as indexes:
         held = indexes._held[staff.key] = indexes.build(staff)
-        store.delete_collection("staff")
+        store.collections.delete("staff")
         indexes.save(held)
         assert not list(folder.glob("*.index"))
     assert not list(folder.glob("*.index"))
@@ -311,8 +309,8 @@ def test_what_a_killed_process_was_writing_is_removed(
 def test_a_snapshot_that_another_process_wrote_just_now_is_not_taken_for_a_broken_one(
     store: Store, staff: Collection, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store.enrol(staff, [newcomer(f"new{n}", random_units(1, DIMENSION, n)) for n in range(30)])
-    tended(store, tmp_path / "indexes", store.get_collection("staff"))
+    store.people.enroll(staff, [newcomer(f"new{n}", random_units(1, DIMENSION, n)) for n in range(30)])
+    tended(store, tmp_path / "indexes", store.collections.get("staff"))
     with caplog.at_level(logging.WARNING):
         index = tended(store, tmp_path / "indexes", staff)  # as it was read before
     assert (index.sequence, caplog.text) == (330, "")

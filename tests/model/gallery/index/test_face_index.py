@@ -12,18 +12,20 @@ from sameface.model.gallery.index import face_index as index_module
 from sameface.model.gallery.index import faiss_search as candidates_module
 from sameface.model.gallery.index.face_index import FaceIndex
 from sameface.model.gallery.index.faiss_search import select_search_device
-from sameface.model.store.records import Changes, FaceBlock
+from sameface.model.store.records import FaceBlock, FaceChanges
 from tests.model.people import people_like, random_units
 
 DIMENSION = 16
 
 
-def to_changes(sequence: int, embeddings: Floats, first_face: int = 1, gone: tuple[int, ...] = ()) -> Changes:
+def to_changes(
+    sequence: int, embeddings: Floats, first_face: int = 1, gone: tuple[int, ...] = ()
+) -> FaceChanges:
     """Person n has the faces n * faces + first_face ..."""
     people, faces, _ = embeddings.shape
     keys = np.arange(people * faces) + first_face
     rows = FaceBlock(keys, np.repeat(np.arange(people), faces), embeddings.reshape(-1, DIMENSION))
-    return Changes(sequence, rows, np.array(gone, np.int64))
+    return FaceChanges(sequence, rows, np.array(gone, np.int64))
 
 
 def filled(embeddings: Floats, gone: tuple[int, ...] = ()) -> FaceIndex:
@@ -74,7 +76,7 @@ def test_one_person_with_many_faces_does_not_hide_the_others() -> None:
     index.rebuild()
     other = random_units(1, DIMENSION, 77)
     index.follow(
-        2, lambda _: [Changes(2, FaceBlock(np.array([5000]), np.array([1]), other), np.array([], int))]
+        2, lambda _: [FaceChanges(2, FaceBlock(np.array([5000]), np.array([1]), other), np.array([], int))]
     )
     [hits] = index.search(many[0, :1], 2)
     assert [hit.person for hit in hits] == [0, 1]
@@ -116,7 +118,7 @@ def test_dead_rows_are_cleared_away_in_batches() -> None:
     embeddings = people_like(100, 1, DIMENSION)
     index = filled(embeddings, gone=tuple(range(1, 11)))
     assert not index.needs_rebuilding
-    index.follow(2, lambda _: [Changes(2, to_changes(0, embeddings[:0]).came, np.array([11]))])
+    index.follow(2, lambda _: [FaceChanges(2, to_changes(0, embeddings[:0]).came, np.array([11]))])
     assert index.needs_rebuilding
     index.rebuild()
     assert len(index.columns) == index.size == 89
@@ -142,7 +144,7 @@ def test_means_follow_every_change() -> None:
     faces = {person: [person * 4 + place + 1 for place in range(4)] for person in range(40)}
     expect_means(faces)
     gone = (1, 2, 5, 6, 7, 8)
-    index.follow(2, lambda _: [Changes(2, to_changes(0, embeddings[:0]).came, np.array(gone))])
+    index.follow(2, lambda _: [FaceChanges(2, to_changes(0, embeddings[:0]).came, np.array(gone))])
     faces[0] = [3, 4]
     del faces[1]
     expect_means(faces)
@@ -150,7 +152,9 @@ def test_means_follow_every_change() -> None:
         row = FaceBlock(
             np.array([face]), np.array([person]), embeddings.reshape(-1, DIMENSION)[face - 1 : face]
         )
-        came = Changes(sequence, FaceBlock(row.faces + 1000, row.people, row.embeddings), np.array([], int))
+        came = FaceChanges(
+            sequence, FaceBlock(row.faces + 1000, row.people, row.embeddings), np.array([], int)
+        )
         index.follow(sequence, lambda _, came=came: [came])
         faces.setdefault(person, []).append(face)
         expect_means(faces)

@@ -1,0 +1,105 @@
+"""The change sequence of a collection, which every index follows, and faces by key."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Select, insert, select, update
+
+from sameface.model.faces import Keys
+from sameface.model.store.engine import Database
+from sameface.model.store.records import Collection, FaceBlock, FaceChanges
+from sameface.model.store.tables import changes, collections, faces
+
+ROWS_AT_ONCE = 2_000
+
+
+class Changes:
+    """What an index reads: the changes since a number, or all faces."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def latest(self, collection: Collection) -> int:
+        """The collection's revision in the newest state, even if this thread has pinned an older one."""
+        wanted = select(collections.c.revision).where(collections.c.key == collection.key)
+        with self._database.newest() as connection:
+            return connection.execute(wanted).scalar_one_or_none() or 0
+
+    def since(self, collection: Collection, sequence: int) -> Iterator[FaceChanges]:
+        """The changes after number `sequence`, in order and in pieces."""
+        wanted = (
+            select(changes.c.sequence, changes.c.kind, changes.c.person, changes.c.face, faces.c.embedding)
+            .join(faces, (changes.c.kind == "enrol") & (faces.c.key == changes.c.face), isouter=True)
+            .where((changes.c.collection == collection.key) & (changes.c.sequence > sequence))
+            .order_by(changes.c.sequence)
+            .execution_options(yield_per=ROWS_AT_ONCE)
+        )
+        with self._database.reading() as connection:
+            for rows in connection.execute(wanted).partitions():
+                came = [(face, person, values) for _, _, person, face, values in rows if values is not None]
+                gone = [face for _, kind, _, face, _ in rows if kind == "delete" and face is not None]
+                block = to_block(came, collection.dimension)
+                yield FaceChanges(rows[-1].sequence, block, np.array(gone, np.int64))
+
+    def all_faces(self, collection: Collection) -> Iterator[FaceBlock]:
+        """All faces of a collection in the order of their keys, in pieces."""
+        wanted = select_faces(collection).execution_options(yield_per=ROWS_AT_ONCE)
+        with self._database.reading() as connection:
+            for rows in connection.execute(wanted).partitions():
+                yield to_block(rows, collection.dimension)
+
+    def find_faces(self, collection: Collection, keys: Keys) -> FaceBlock:
+        """The faces with these keys, in the order of their keys; deleted ones are left out."""
+        wanted = select_faces(collection).where(faces.c.key.in_(keys.tolist()))
+        with self._database.reading() as connection:
+            return to_block(connection.execute(wanted).all(), collection.dimension)
+
+
+def record_changes(
+    connection: Connection,
+    collection: Collection,
+    kind: str,
+    changed: Sequence[tuple[int, int | None]],
+) -> None:
+    """Append changes of one `kind` to the sequence: the keys of a person and of a face, or None, each.
+
+    One UPDATE takes the numbers, so that no two transactions ever get the same.
+    """
+    last = connection.execute(
+        update(collections)
+        .where(collections.c.key == collection.key)
+        .values(revision=collections.c.revision + len(changed))
+        .returning(collections.c.revision)
+    ).scalar_one()
+    first = last - len(changed) + 1
+    rows = [
+        {
+            "collection": collection.key,
+            "sequence": first + place,
+            "kind": kind,
+            "person": person,
+            "face": face,
+        }
+        for place, (person, face) in enumerate(changed)
+    ]
+    connection.execute(insert(changes), rows)
+
+
+def select_faces(collection: Collection) -> Select[tuple[int, int, bytes]]:
+    """SELECT key, person and embedding of a collection's faces, in the order of their keys."""
+    return (
+        select(faces.c.key, faces.c.person, faces.c.embedding)
+        .where(faces.c.collection == collection.key)
+        .order_by(faces.c.key)
+    )
+
+
+def to_block(rows: Sequence[Any], dimension: int) -> FaceBlock:
+    """Rows of face key, person key and stored embedding as columns."""
+    stored = b"".join(row[2] for row in rows)
+    return FaceBlock(
+        np.array([row[0] for row in rows], np.int64),
+        np.array([row[1] for row in rows], np.int64),
+        np.frombuffer(stored, "<f4").reshape(-1, dimension),
+    )

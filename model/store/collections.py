@@ -1,0 +1,100 @@
+"""Collections in the store: create, read, delete; each has a counter of its people and of its faces."""
+
+import time
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+
+from sameface.model.errors import AlreadyExists, CollectionNotFound
+from sameface.model.store.engine import Database
+from sameface.model.store.records import Binding, Collection
+from sameface.model.store.tables import collections
+
+# Built once, because every search asks it and SQLAlchemy takes longer to build it than SQLite to answer it.
+COLLECTION_NAMED = select(collections).where(
+    (collections.c.name == bindparam("name")) & collections.c.draft.is_(None)
+)
+
+
+class Collections:
+    """The collections that requests can name; drafts are not among them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(self, name: str, binding: Binding) -> tuple[Collection, bool]:
+        """The collection and whether it is new; one of this name with another binding is an error."""
+        with self._database.writing() as connection:
+            row = connection.execute(COLLECTION_NAMED, {"name": name}).one_or_none()
+            if row is None:
+                return insert_collection(connection, name, binding), True
+        found = Collection(**row._mapping)
+        different = found.binding.differences(binding)
+        if different:
+            raise AlreadyExists(f"The collection {name!r} exists with another {', '.join(different)}.")
+        return found, False
+
+    def get(self, name: str) -> Collection:
+        """The collection of this name."""
+        with self._database.statement() as connection:
+            row = connection.execute(COLLECTION_NAMED, {"name": name}).one_or_none()
+        if row is None:
+            raise CollectionNotFound(f"There is no collection {name!r}.")
+        return Collection(**row._mapping)
+
+    def page(self, limit: int | None = None, after: str = "") -> list[Collection]:
+        """Up to `limit` collections by name, from the first whose name is greater than `after`."""
+        shown = (collections.c.name > after) & collections.c.draft.is_(None)
+        wanted = select(collections).where(shown).order_by(collections.c.name).limit(limit)
+        with self._database.reading() as connection:
+            return [Collection(**row._mapping) for row in connection.execute(wanted)]
+
+    def all_keys(self) -> set[int]:
+        """The keys of all collections and drafts."""
+        with self._database.reading() as connection:
+            return set(connection.execute(select(collections.c.key)).scalars())
+
+    def delete(self, name: str) -> None:
+        """Delete a collection with everybody in it."""
+        with self._database.writing() as connection:
+            shown = (collections.c.name == name) & collections.c.draft.is_(None)
+            if not connection.execute(delete(collections).where(shown)).rowcount:
+                raise CollectionNotFound(f"There is no collection {name!r}.")
+
+
+def insert_collection(
+    connection: Connection,
+    name: str,
+    binding: Binding,
+    *,
+    draft_of: str | None = None,
+    draft: str | None = None,
+) -> Collection:
+    """A new, empty collection, or with `draft_of` and `draft` a new draft."""
+    values = {
+        **binding.to_columns(),
+        "name": name,
+        "revision": 0,
+        "people": 0,
+        "faces": 0,
+        "created_at": time.time(),
+        "draft_of": draft_of,
+        "draft": draft,
+    }
+    row = connection.execute(insert(collections).values(values).returning(*collections.c)).one()
+    return Collection(**row._mapping)
+
+
+def refuse_gone(connection: Connection, collection: Collection) -> None:
+    """Raise if the collection was deleted or replaced since it was read: it takes no more writes."""
+    same = (collections.c.key == collection.key) & (collections.c.name == collection.name)
+    if not connection.execute(select(collections.c.key).where(same)).first():
+        raise CollectionNotFound(f"There is no collection {collection.name!r} any more.")
+
+
+def add_to_counters(connection: Connection, collection: Collection, *, people: int, faces: int) -> None:
+    """Add to the collection's counters of people and faces; negative numbers for those deleted."""
+    connection.execute(
+        update(collections)
+        .where(collections.c.key == collection.key)
+        .values(people=collections.c.people + people, faces=collections.c.faces + faces)
+    )

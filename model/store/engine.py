@@ -1,0 +1,76 @@
+"""Connections to the database: snapshots to read, one writer at a time, commits that are on the disk."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
+
+from sameface.model.errors import StorageFull
+from sameface.model.store.sqlite import open_engine
+
+
+class Database:
+    """One database, read in snapshots and written in turns, by any number of threads and processes."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._autocommit = open_engine(path, None)
+        self._reader = open_engine(path, "BEGIN")
+        self._writer = open_engine(path, "BEGIN IMMEDIATE")
+        self._opened: list[Connection] = []  # the autocommit connections of all threads
+        self._thread = threading.local()  # a thread's pinned snapshot and its autocommit connection
+
+    def statement(self) -> AbstractContextManager[Connection]:
+        """For a single SELECT, which is a snapshot by itself: a quarter of the cost of a transaction."""
+        return self._pinned_snapshot() or nullcontext(self._autocommit_connection())
+
+    def newest(self) -> AbstractContextManager[Connection]:
+        """For a single SELECT of the newest state, even if this thread has pinned an older snapshot."""
+        return nullcontext(self._autocommit_connection())
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A read transaction: a snapshot that later writes do not change."""
+        return self._pinned_snapshot() or self._reader.begin()
+
+    @contextmanager
+    def pinned(self) -> Iterator[Connection]:
+        """One snapshot for everything that this thread reads in the block."""
+        with self._reader.begin() as connection:
+            self._thread.snapshot = connection
+            try:
+                yield connection
+            finally:
+                self._thread.snapshot = None
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A write transaction: on the disk when the block ends, rolled back if it raises."""
+        try:
+            with self._writer.begin() as connection:
+                yield connection
+        except OperationalError as error:
+            if "full" in str(error.orig):
+                raise StorageFull("There is no room left for the gallery; searches go on.") from error
+            raise
+
+    def _pinned_snapshot(self) -> AbstractContextManager[Connection] | None:
+        connection = getattr(self._thread, "snapshot", None)
+        return nullcontext(connection) if connection else None
+
+    def _autocommit_connection(self) -> Connection:
+        """This thread's connection without transactions, opened once."""
+        if not hasattr(self._thread, "autocommit"):
+            self._thread.autocommit = self._autocommit.connect()
+            self._opened.append(self._thread.autocommit)
+        connection: Connection = self._thread.autocommit
+        return connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in self._opened:
+            connection.close()
+        for engine in (self._autocommit, self._reader, self._writer):
+            engine.dispose()

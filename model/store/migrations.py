@@ -1,0 +1,68 @@
+"""The version of the tables, and the steps from each version to the next."""
+
+import secrets
+from collections.abc import Callable
+
+from sqlalchemy import Connection, inspect, select
+
+from sameface.model.errors import StoreRefused
+from sameface.model.store.tables import about, collections, metadata, remembered_responses
+
+# How version 2 marked a draft: by the end of its name.
+OLD_DRAFTS = {" (importing)": "importing", " (replaced)": "replaced"}
+OLD_REEMBEDDING = " (reembedding "
+
+
+def name_the_store(connection: Connection) -> None:
+    """Version 2: a random id by which snapshots know their store, and answers that expire by an index."""
+    connection.execute(about.insert().values(key="store", value=secrets.token_hex(16)))
+    for index in remembered_responses.indexes:
+        index.create(connection, checkfirst=True)
+
+
+def mark_drafts(connection: Connection) -> None:
+    """Version 3: a draft is marked by the columns `draft_of` and `draft`, no longer by its name."""
+    for column in ("draft_of", "draft"):
+        connection.exec_driver_sql(f"ALTER TABLE collections ADD COLUMN {column} VARCHAR")
+    for key, name in connection.execute(select(collections.c.key, collections.c.name)).all():
+        if found := read_old_draft(name):
+            connection.execute(
+                collections.update().where(collections.c.key == key).values(draft_of=found[0], draft=found[1])
+            )
+
+
+def read_old_draft(name: str) -> tuple[str, str] | None:
+    """`draft_of` and `draft` from the name of a draft of version 2; None for other collections."""
+    for ending, draft in OLD_DRAFTS.items():
+        if name.endswith(ending):
+            return name.removesuffix(ending), draft
+    of, found, identity = name.partition(OLD_REEMBEDDING)
+    return (of, f"reembedding {identity.removesuffix(')')}") if found else None
+
+
+# The step at index n takes a database from version n + 1 to n + 2.
+MIGRATIONS: list[Callable[[Connection], None]] = [name_the_store, mark_drafts]
+VERSION = 1 + len(MIGRATIONS)
+
+
+def migrate(connection: Connection) -> str:
+    """Bring a database, new or old, to this version and return its id; a newer version is refused."""
+    if not inspect(connection).has_table("about"):
+        metadata.create_all(connection)
+        name_the_store(connection)
+        connection.execute(about.insert().values(key="version", value=str(VERSION)))
+    found = int(read_about(connection, "version"))
+    if found > VERSION:
+        raise StoreRefused(
+            f"The gallery is of version {found}, this sameface knows {VERSION}: install a newer one."
+        )
+    for step in MIGRATIONS[found - 1 :]:
+        step(connection)
+    if found < VERSION:
+        connection.execute(about.update().where(about.c.key == "version").values(value=str(VERSION)))
+    return read_about(connection, "store")
+
+
+def read_about(connection: Connection, key: str) -> str:
+    """The value of `key` in the table of facts about the database itself."""
+    return str(connection.execute(select(about.c.value).where(about.c.key == key)).scalar_one())
