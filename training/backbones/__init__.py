@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The networks that turn aligned crops into embeddings, and what they cost."""

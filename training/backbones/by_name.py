@@ -1,4 +1,4 @@
-"""Networks that turn aligned crops into embeddings, by name."""
+"""Backbones by the names that recipes use."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +13,7 @@ from sameface.training.backbones.sphereface import SphereFaceNet
 from sameface.training.by_name import build_choice
 from sameface.training.errors import RecipeRefused
 
-# Each takes (batch, 3, 112, 112) to (batch, dimension), not normalised: that is for the loss and the server.
+# Each maps (batch, 3, 112, 112) to (batch, dimension), not normalised: loss and server do that.
 BACKBONES: dict[str, Callable[..., nn.Module]] = {
     "residual": ResidualNet,
     "mobilefacenet": MobileFaceNet,
@@ -28,7 +28,7 @@ BACKBONES: dict[str, Callable[..., nn.Module]] = {
 
 
 def build_backbone(name: str, dimension: int = 512, **options: Any) -> nn.Module:
-    """The backbone of this name with fresh weights, drawn from torch's own generator."""
+    """Build the backbone called `name`, with weights drawn from torch's global generator."""
     if not isinstance(dimension, int) or dimension < 1:
         raise RecipeRefused(f"an embedding has at least one dimension, not {dimension!r}")
     return build_choice("backbone", BACKBONES, name, (dimension,), options)

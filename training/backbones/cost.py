@@ -1,4 +1,4 @@
-"""What a backbone costs: parameters and multiply-accumulates; run it for the table of docs/backbones.md."""
+"""The parameters and multiply-accumulates of a backbone; run it for the table of docs/backbones.md."""
 
 from copy import deepcopy
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ SMALL_DIMENSIONS = {"residual": 128, "mobilefacenet": 128}
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one crop through a network."""
+    """The cost of one crop's forward pass."""
 
     parameters: int
-    multiply_accumulates: int  # of convolutions and linear layers; all else is little beside them
+    multiply_accumulates: int  # of convolutions and linear layers; the rest is negligible
 
 
 def measure_cost(network: nn.Module, input_shape: tuple[int, ...] = (3, CROP_SIDE, CROP_SIDE)) -> Cost:
-    """Count the weights, and what each layer does with them during one forward pass that computes nothing."""
+    """Count parameters, and multiply-accumulates in a forward pass on meta tensors that computes nothing."""
     ghost = deepcopy(network).to("meta").eval()  # a meta tensor has a shape and no values
     counts: list[int] = []
 

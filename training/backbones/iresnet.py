@@ -34,7 +34,7 @@ class IResNet(nn.Module):
         self.embed = nn.Sequential(
             nn.BatchNorm2d(widths[-1]), nn.Dropout(dropout), *embed(widths[-1] * side * side, dimension)
         )
-        # Every coordinate is to count alike, so the last batch norm learns no scale.
+        # All coordinates should weigh the same, so the last batch norm learns no scale.
         self.embed[-1].weight.requires_grad_(False)
         initialise(self.modules())
 
@@ -45,7 +45,7 @@ class IResNet(nn.Module):
 
 
 def build_block(inputs: int, outputs: int, stride: int) -> Residual:
-    """BN - conv - BN - PReLU - conv - BN, where the second convolution halves."""
+    """BN - conv - BN - PReLU - conv - BN, with the stride in the second convolution."""
     branch = nn.Sequential(
         nn.BatchNorm2d(inputs),
         convolve3x3(inputs, outputs),

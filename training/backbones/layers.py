@@ -1,4 +1,4 @@
-"""The pieces that several backbones are made of."""
+"""The layers that several backbones share."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from sameface.training.errors import RecipeRefused
 def plan_stages(
     widths: Sequence[int], depths: Sequence[int], inputs: int | None = None
 ) -> list[tuple[int, int, int]]:
-    """Input channels, output channels and number of blocks, stage by stage; a stem has the first width."""
+    """(input channels, output channels, blocks) of each stage; `inputs` of the first default to its width."""
     whole = all(isinstance(number, int) and number > 0 for number in (*widths, *depths))
     if not whole or not widths or len(widths) != len(depths):
         raise RecipeRefused(f"every stage needs a width and a depth of at least 1, not {widths} and {depths}")
@@ -19,12 +19,12 @@ def plan_stages(
 
 
 def convolve3x3(inputs: int, outputs: int, stride: int = 1) -> nn.Conv2d:
-    """A 3x3 convolution that keeps the size, or halves it; the batch norm after it is its bias."""
+    """A 3x3 convolution without bias that keeps the size, or halves it at stride 2."""
     return nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False)
 
 
 def project(inputs: int, outputs: int, stride: int) -> nn.Module:
-    """The shortcut around a residual block: as it is, or 1x1 where the block changes the shape.
+    """The shortcut of a residual block: the identity, or a 1x1 convolution where the block changes the shape.
 
     The stride is taken by a pooling of one pixel, not by the convolution: the gradient of a strided 1x1
     convolution with few channels corrupts memory in channels_last (torch 2.13.0 with oneDNN 3.12, below 16
@@ -39,15 +39,15 @@ def project(inputs: int, outputs: int, stride: int) -> nn.Module:
 
 
 def embed(size: int, dimension: int) -> nn.Sequential:
-    """From the last maps to an embedding whose every coordinate has mean 0 over the faces."""
+    """From `size` values of the last maps to an embedding whose coordinates have mean 0 over the faces."""
     return nn.Sequential(nn.Flatten(), nn.Linear(size, dimension, bias=False), nn.BatchNorm1d(dimension))
 
 
 def initialise(modules: Iterable[nn.Module]) -> None:
-    """Start convolutions and linear layers from He's normal distribution (arXiv:1502.01852).
+    """Draw the weights of convolutions and linear layers from He's normal distribution (arXiv:1502.01852).
 
-    The variance is 2 / fan-in, which keeps the scale of what goes forward through a rectifier; batch
-    norms start as the identity, PReLU at its slope of 0.25.
+    Its variance, 2 / fan-in, keeps the scale of activations through a rectifier. Batch norms keep torch's
+    initial identity, PReLU its slope of 0.25.
     """
     for module in modules:
         if isinstance(module, nn.Conv2d | nn.Linear):
@@ -55,7 +55,7 @@ def initialise(modules: Iterable[nn.Module]) -> None:
 
 
 class Residual(nn.Module):
-    """What goes in, plus what a branch makes of it."""
+    """The sum of a branch and a shortcut, both applied to the input."""
 
     def __init__(self, branch: nn.Module, shortcut: nn.Module | None = None) -> None:
         super().__init__()

@@ -4,15 +4,15 @@ from torch import Tensor, nn
 
 from sameface.training.backbones.layers import Residual, embed, initialise
 
-# Expansion, output channels, how many blocks, stride of the first.
+# Expansion, output channels, number of blocks, stride of the first block.
 BOTTLENECKS = ((2, 64, 5, 2), (4, 128, 1, 2), (2, 128, 6, 1), (4, 128, 1, 2), (2, 128, 2, 1))
 LAST_SIDE = 7
 
 
 class MobileFaceNet(nn.Module):
-    """Inverted bottlenecks of depthwise convolutions, and a depthwise one over the whole last map.
+    """Inverted bottlenecks of depthwise convolutions, and a depthwise convolution over the whole last map.
 
-    The last layer is that of the paper written as what it is on a 1x1 map, a linear layer.
+    The paper's last 1x1 convolution is a linear layer here, which is the same on a 1x1 map.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -44,7 +44,7 @@ def activated(inputs: int, outputs: int, side: int, stride: int = 1, groups: int
 
 
 def build_bottleneck(inputs: int, outputs: int, expansion: int, stride: int) -> nn.Module:
-    """Widen, convolve each channel by itself, narrow without activation; a shortcut where shapes agree."""
+    """1x1 expansion, 3x3 depthwise, 1x1 projection without activation; a shortcut where shapes agree."""
     width = expansion * inputs
     branch = nn.Sequential(
         *activated(inputs, width, 1),

@@ -11,10 +11,10 @@ from sameface.training.data.crop import CROP_SIDE
 class ResidualNet(nn.Module):
     """A stem and stages that each halve the crop, and a linear layer: 30 million multiply-accumulates.
 
-    The stem halves at once, and the stages stop at 7x7, where it still shows what lies where in a face: after
-    60,000 images four narrow stages of two blocks, down to 4x4, were right on 77.7 % of the pairs of lfw_dev,
-    three of 16, 48 and 128 channels, at five sixths of the cost, on 80.4 %. ReLU and not PReLU, which takes a
-    tenth more time to train and is slow in recent ONNX Runtimes.
+    The stages stop at 7x7, where the layout of the face is still visible: after 60,000 images, four narrow
+    stages of two blocks down to 4x4 decided 77.7 % of the pairs of lfw_dev right, three stages of 16, 48 and
+    128 channels 80.4 %, at five sixths of the cost. ReLU instead of PReLU, which takes a tenth more time to
+    train and is slow in recent ONNX Runtimes.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class ResidualNet(nn.Module):
 
 
 def build_block(inputs: int, outputs: int, stride: int) -> tuple[nn.Module, nn.Module]:
-    """The basic block of arXiv:1512.03385: two convolutions, a shortcut, and the rectifier of their sum."""
+    """The basic block of arXiv:1512.03385: two convolutions, a shortcut, and the ReLU of their sum."""
     branch = nn.Sequential(
         convolve3x3(inputs, outputs, stride),
         nn.BatchNorm2d(outputs),

@@ -11,9 +11,9 @@ from sameface.training.data.crop import CROP_SIDE
 class SphereFaceNet(nn.Module):
     """Four stages, each a halving convolution and `depths` residual units; PReLU, no batch norm.
 
-    The paper's crops are 112x96, ours 112x112, so that the last map is 7x7 instead of 7x6. The weights
-    start as in the authors' definition: uniform with variance 1 / fan-in for what changes the shape,
-    normal with deviation 0.01 inside the units, which makes each of them nearly the identity.
+    The paper's crops are 112x96, ours 112x112, so the last map is 7x7 instead of 7x6. The weights start as in
+    the authors' definition: uniform with variance 1 / fan-in in layers that change the shape, normal with
+    deviation 0.01 inside the units, which makes each unit nearly the identity.
     """
 
     def __init__(
@@ -36,14 +36,14 @@ class SphereFaceNet(nn.Module):
 
 
 def build_unit(width: int) -> nn.Sequential:
-    """The branch of a residual unit; its last PReLU comes before the sum."""
+    """The branch of a residual unit; its last PReLU is applied before the sum."""
     return nn.Sequential(
         convolve3x3(width, width), nn.PReLU(width), convolve3x3(width, width), nn.PReLU(width)
     )
 
 
 def initialise_as_published(module: nn.Module) -> None:
-    """Caffe's `xavier` where there is a bias, `gaussian` of 0.01 where there is none."""
+    """Caffe's `xavier` for layers with a bias, `gaussian` with deviation 0.01 for layers without."""
     if not isinstance(module, nn.Conv2d | nn.Linear):
         return
     if module.bias is None:

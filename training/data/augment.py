@@ -1,4 +1,4 @@
-"""Changes crops at random in ways that leave the person recognisable, each crop by its own draw."""
+"""Random augmentation of crops, drawn independently for each crop."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,26 +11,26 @@ from torch.nn import functional
 from sameface.training.data.crop import CROP_SIDE
 from sameface.training.errors import RecipeRefused
 
-LUMA = (0.299, 0.587, 0.114)  # what red, green and blue add to the brightness, ITU-R BT.601
-SHORTEST_OCCLUSION = 0.1  # of the crop's side
+LUMA = (0.299, 0.587, 0.114)  # weights of red, green and blue in the brightness, ITU-R BT.601
+SHORTEST_OCCLUSION = 0.1  # share of the crop's side
 
 
 @dataclass(frozen=True, slots=True)
 class Augmentation:
-    """How often each change is made, and how far it goes; a chance of 0 leaves it out."""
+    """The probability of each change and its strength; a probability of 0 switches it off."""
 
     flip: float = 0.5
     shift: float = 0.5
     shift_pixels: int = 4
     colour: float = 0.5
-    brightness: float = 0.3  # a factor within 1 plus or minus this; the next two likewise
+    brightness: float = 0.3  # drawn from 1 - this to 1 + this, as a factor; the next two likewise
     contrast: float = 0.3
     saturation: float = 0.3
     low_resolution: float = 0.1
-    coarsest_side: int = 20  # in pixels, of the crop at low resolution
+    coarsest_side: int = 20  # pixels of the crop at low resolution
     finest_side: int = 56
     occlusion: float = 0.1
-    longest_occlusion: float = 0.5  # of the crop's side
+    longest_occlusion: float = 0.5  # share of the crop's side
 
     def __post_init__(self) -> None:
         shares = ("flip", "shift", "colour", "brightness", "contrast", "saturation", "low_resolution")
@@ -43,20 +43,20 @@ class Augmentation:
             raise RecipeRefused(f"coarsest_side and finest_side must rise from 1 to {CROP_SIDE}")
 
     def apply(self, crops: Tensor, generator: torch.Generator) -> Tensor:
-        """RGB crops, uint8 (batch, 3, 112, 112), some of them changed; the given ones stay as they are.
+        """Augment RGB crops, uint8 (batch, 3, 112, 112), without writing into them.
 
-        All chance comes from the generator, which must be on the crops' device: its state is all that
-        a resumed run needs to go on as if it had never stopped.
+        All randomness comes from `generator`, which must be on the crops' device, so that a resumed run can
+        draw the same changes.
         """
-        for chance, change in self.changes():
+        for probability, change in self.changes():
             dice = torch.rand(len(crops), generator=generator, device=crops.device)
-            chosen = (dice < chance).nonzero().squeeze(1)  # (chosen,)
+            chosen = (dice < probability).nonzero().squeeze(1)  # (chosen,)
             if len(chosen):
                 crops = replace(crops, chosen, change(crops.index_select(0, chosen), generator))
         return crops
 
     def changes(self) -> list[tuple[float, Callable[[Tensor, torch.Generator], Tensor]]]:
-        """Each change with its chance, in the order in which it is made."""
+        """Each change with its probability, in the order of application."""
         strengths = (self.brightness, self.contrast, self.saturation)
         sides = (self.coarsest_side, self.finest_side)
         return [
@@ -69,14 +69,14 @@ class Augmentation:
 
 
 def replace(crops: Tensor, chosen: Tensor, changed: Tensor) -> Tensor:
-    """The crops with the chosen ones changed; twice copying whole crops is faster than writing into some."""
+    """`crops` with `changed` at `chosen`; copying all crops twice is faster than writing into some."""
     source = torch.arange(len(crops), device=crops.device)
     source[chosen] = torch.arange(len(crops), len(crops) + len(changed), device=crops.device)
     return torch.cat((crops, changed)).index_select(0, source)
 
 
 def shift(crops: Tensor, pixels: int, generator: torch.Generator) -> Tensor:
-    """Move each crop by up to so many pixels; black comes in, as where a crop reaches past its photo."""
+    """Move each crop by up to `pixels`; black fills the gap, as where a crop reaches past its photo."""
     count, _, height, width = crops.shape
     padded = functional.pad(crops, (pixels,) * 4)
     windows = padded.unfold(2, height, 1).unfold(3, width, 1)  # (count, 3, down, across, height, width)
@@ -86,9 +86,9 @@ def shift(crops: Tensor, pixels: int, generator: torch.Generator) -> Tensor:
 
 
 def recolour(crops: Tensor, strengths: tuple[float, float, float], generator: torch.Generator) -> Tensor:
-    """Draw brightness, contrast and saturation anew.
+    """Change brightness, contrast and saturation by up to `strengths`.
 
-    Each is linear in the colour, so that all three are one matrix and one offset for each crop.
+    All three are linear in the colour, so together they are one matrix and one offset per crop.
     """
     device = crops.device
     spread = torch.rand(3, len(crops), 1, 1, generator=generator, device=device) * 2 - 1
@@ -102,7 +102,7 @@ def recolour(crops: Tensor, strengths: tuple[float, float, float], generator: to
 
 
 def coarsen(crops: Tensor, sides: tuple[int, int], generator: torch.Generator) -> Tensor:
-    """Shrink each crop to a side within these, and enlarge it again."""
+    """Shrink each crop to a side drawn between the two `sides`, and enlarge it again."""
     coarsest, finest = sides
     size = (len(crops),)
     drawn = torch.randint(finest - coarsest + 1, size, generator=generator, device=crops.device)
@@ -112,10 +112,10 @@ def coarsen(crops: Tensor, sides: tuple[int, int], generator: torch.Generator) -
 
 @cache
 def smears(coarsest: int, finest: int, device: torch.device) -> Tensor:
-    """For each side the matrix that takes a row of pixels down to it and up again, (sides, 112, 112).
+    """Matrices (sides, 112, 112) that shrink a row of pixels to each side and enlarge it again.
 
-    As matrices, crops of different sides are one product: the change is linear, and a row of a matrix is
-    what becomes of a single bright pixel.
+    With matrices, crops of different sides are one batched product. Row i is the response to a single bright
+    pixel i, since the change is linear.
     """
     pixels = torch.eye(CROP_SIDE, device=device).unsqueeze(0)  # (1, 112, 112)
     shrunk = [functional.adaptive_avg_pool1d(pixels, side) for side in range(coarsest, finest + 1)]
@@ -123,7 +123,7 @@ def smears(coarsest: int, finest: int, device: torch.device) -> Tensor:
 
 
 def occlude(crops: Tensor, longest: float, generator: torch.Generator) -> Tensor:
-    """Hide a rectangle of each crop behind noise or behind grey."""
+    """Hide a rectangle of each crop, its sides up to the share `longest`, behind noise or grey."""
     count, _, *size = crops.shape
     numbers = torch.rand(6, count, 1, generator=generator, device=crops.device)
     inside = []
@@ -133,7 +133,7 @@ def occlude(crops: Tensor, longest: float, generator: torch.Generator) -> Tensor
         steps = torch.arange(length, device=crops.device)
         inside.append((start <= steps) & (steps < start + extent))  # (count, length)
     hidden = inside[0].view(count, 1, -1, 1) & inside[1].view(count, 1, 1, -1)  # (count, 1, height, width)
-    shape = (1, *crops.shape[1:])  # one noise for all: each shows another part of it, and drawing it is dear
+    shape = (1, *crops.shape[1:])  # one noise for all crops, since drawing it is slow
     noise = torch.randint(256, shape, generator=generator, device=crops.device, dtype=torch.uint8)
     grey = (numbers[4] * 256).to(torch.uint8).view(count, 1, 1, 1)
     cover = torch.where(numbers[5].view(count, 1, 1, 1) < 0.5, noise, grey)
@@ -141,5 +141,5 @@ def occlude(crops: Tensor, longest: float, generator: torch.Generator) -> Tensor
 
 
 def to_bytes(values: Tensor) -> Tensor:
-    """The nearest of the values that a pixel can have."""
+    """Round and clamp to uint8, overwriting `values`."""
     return values.round_().clamp_(0, 255).to(torch.uint8)

@@ -13,23 +13,23 @@ from torch import Tensor
 from sameface.training.data.face_set import FaceSet
 from sameface.training.data.identity_sampler import IdentitySampler
 
-READERS = 2
+READERS = 2  # threads
 AHEAD = 4  # batches that are read before they are asked for
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Crops as they were read, whose they are, and which they are."""
+    """Crops before augmentation, their labels, and their indexes in the face set."""
 
-    crops: Tensor  # uint8 (batch, 3, 112, 112), channels first in memory, which augmentation is faster on
+    crops: Tensor  # uint8 (batch, 3, 112, 112), contiguous, because augmentation is faster on it
     labels: Tensor  # (batch,)
     indexes: NDArray[np.int64]  # (batch,)
 
 
 class BatchOrder:
-    """Which images make the batch of a step: every image once per epoch, or P people with K images each.
+    """The indexes of each batch: every image once per epoch, or P people with K images each.
 
-    A step's batch follows from the seed and the step alone, so a resumed run goes on with the same ones.
+    A batch follows from the seed and its number alone, so a resumed run continues with the same batches.
     """
 
     def __init__(self, faces: FaceSet, batch: int, seed: int, people: int | None = None) -> None:
@@ -56,13 +56,13 @@ class BatchOrder:
             self.sampler.set_epoch(epoch)
             return [np.array(indexes) for indexes in self.sampler]
         order = np.random.default_rng((self.seed, epoch)).permutation(self.size)
-        if self.size < self.batch:  # a tiny set is gone through several times in one batch
+        if self.size < self.batch:  # a set smaller than a batch is repeated within it
             return [np.resize(order, self.batch)]
         return np.split(order[: self.size // self.batch * self.batch], self.size // self.batch)
 
 
 class Loader:
-    """Reads batches ahead on a few threads; Pillow decodes without holding the interpreter."""
+    """Reads this rank's part of each batch ahead, on threads: Pillow decodes without the interpreter lock."""
 
     def __init__(self, faces: FaceSet, order: BatchOrder, rank: int = 0, processes: int = 1) -> None:
         self.faces = faces
@@ -71,7 +71,7 @@ class Loader:
         self._executor = ThreadPoolExecutor(READERS, thread_name_prefix="sameface-loader")
 
     def batches(self, first: int, stop: int) -> Iterator[Batch]:
-        """The batches of the steps from the first to before the last."""
+        """The batches with the numbers from `first` to `stop` - 1."""
         waiting: deque[Future[Batch]] = deque()
         for step in range(first, stop):
             waiting.append(self._executor.submit(self.read, self.order[step][self.part]))
@@ -81,13 +81,13 @@ class Loader:
             yield waiting.popleft().result()
 
     def read(self, indexes: NDArray[np.int64]) -> Batch:
-        """One batch."""
+        """Read one batch."""
         read = [self.faces.read(int(index)) for index in indexes]
-        # By numpy, on this thread alone: torch would start a team of threads of its own for every reader, and
-        # a machine with more threads than cores lets them sleep between the steps of the network.
+        # With numpy, because torch would start a thread pool for every reader, and with more threads than
+        # cores the pool of the network falls asleep between its steps.
         crops = np.ascontiguousarray(np.stack([crop for crop, _ in read]).transpose(0, 3, 1, 2))
         return Batch(torch.from_numpy(crops), torch.tensor([label for _, label in read]), indexes)
 
     def close(self) -> None:
-        """Stop reading."""
+        """Stop the threads."""
         self._executor.shutdown(cancel_futures=True)

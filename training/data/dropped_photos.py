@@ -1,4 +1,4 @@
-"""The report of photos that gave no crop: why, and whether it is worth looking again."""
+"""The report of photos that gave no crop: why, and for which version of the file."""
 
 import csv
 import io
@@ -15,17 +15,17 @@ REPORT = "dropped.csv"
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A row of the report: a photo that has no crop, and why."""
+    """A row of the report: a photo without a crop, and the reason."""
 
     photo: str
     reason: str
     detail: str
-    version: str  # of the photo's file: a changed one is looked at again
+    version: str  # of the photo's file: when it has changed, the photo is tried again
 
 
 @contextmanager
 def refusing_unwritable(path: Path) -> Iterator[None]:
-    """Say in a sentence that something cannot be written."""
+    """Turn an OSError of the block into a DatasetRefused that names `path`."""
     try:
         yield
     except OSError as error:
@@ -33,17 +33,17 @@ def refusing_unwritable(path: Path) -> Iterator[None]:
 
 
 def read_report(report: Path, raw: Path) -> dict[str, Dropped]:
-    """The photos that were dropped before, by name, but for those that have changed or gone since."""
+    """The rows of an earlier run by photo, without photos that have changed or disappeared in `raw`."""
     if not report.exists():
         return {}
-    # Names of files need not be UTF-8; what is not comes through as it is.
+    # File names need not be UTF-8: surrogateescape keeps their bytes.
     with report.open(newline="", encoding="utf-8", errors="surrogateescape") as file:
         rows = [Dropped(*row) for row in csv.reader(file) if len(row) == len(fields(Dropped))]
     return {row.photo: row for row in rows if row.version == read_version(raw / row.photo)}
 
 
 def write_report(report: Path, rows: Iterable[Dropped]) -> None:
-    """All of the report, in the order of the photos."""
+    """Replace the report atomically by `rows`, sorted by photo."""
     content = io.StringIO(newline="")
     writer = csv.writer(content)
     writer.writerow(column.name for column in fields(Dropped))
@@ -53,9 +53,9 @@ def write_report(report: Path, rows: Iterable[Dropped]) -> None:
 
 
 def read_version(path: Path) -> str | None:
-    """What changes when a file does: its size and its time; None if there is no such file."""
+    """Size and modification time of a file, None if there is no file."""
     try:
         facts = path.stat()
-    except (OSError, ValueError):  # a name in a damaged report may be none at all
+    except (OSError, ValueError):  # a damaged report may hold impossible names
         return None
     return f"{facts.st_size}-{facts.st_mtime_ns}"

@@ -1,4 +1,4 @@
-"""Labelled crops to learn from."""
+"""A face set: labelled crops and blends of them, by index."""
 
 import hashlib
 import io
@@ -20,9 +20,10 @@ NOBODY = -1  # the label of a blend
 
 
 class FaceSet:
-    """Crops with labels from 0, one per identity that has enough images; decoded once while memory lasts.
+    """Crops with labels from 0, one label per identity with at least `min_images` images.
 
-    After them come so many blends of each with another, labelled as nobody's.
+    Decoded crops are kept up to `memory` bytes. After the images come `blends` blends of each image with
+    another, labelled NOBODY.
     """
 
     def __init__(self, images: Images, min_images: int = 1, memory: int = 0, blends: int = 0) -> None:
@@ -33,27 +34,27 @@ class FaceSet:
         self.images, self.blends = images, blends
         self.identities = [name for name, kept in zip(images.identities, enough, strict=True) if kept]
         self.left_out = int((~enough).sum())  # identities with too few images
-        self.places: Keys = np.flatnonzero(enough[images.owners])  # of what is kept, among all images
+        self.places: Keys = np.flatnonzero(enough[images.owners])  # (kept,), indices into `images`
         self.labels: Keys = (np.cumsum(enough) - 1)[images.owners[self.places]]
         self.unreadable: set[int] = set()
         self._kept: dict[int, Pixels] = {}
-        self._room = memory // (CROP_SIDE * CROP_SIDE * 3)  # crops
+        self._room = memory // (CROP_SIDE * CROP_SIDE * 3)  # crops that fit in `memory`
 
     def __len__(self) -> int:
-        """Images, and blends of them."""
+        """The number of images and blends."""
         return len(self.places) * (1 + self.blends)
 
     def read(self, index: int) -> tuple[Pixels, int]:
-        """A crop (112, 112, 3) and its label, or a blend."""
+        """The crop (112, 112, 3) and the label at `index`; indexes after the images are blends."""
         if index < len(self.places):
             return self.read_image(index)
-        random = np.random.default_rng(index)  # so that what a teacher said of a blend is true of it again
+        random = np.random.default_rng(index)  # the same blend each time: its teacher's embedding is cached
         first, _ = self.read_image(index % len(self.places))
         second, _ = self.read_image(int(random.integers(len(self.places))))
         return blend(first, second, random), NOBODY
 
     def read_image(self, index: int) -> tuple[Pixels, int]:
-        """A crop and its label; in the place of one that cannot be read comes the next."""
+        """The crop and label at `index`, or those of the next image that can be read."""
         for step in range(len(self.places)):
             place = (index + step) % len(self.places)
             label = int(self.labels[place])
@@ -66,7 +67,7 @@ class FaceSet:
         raise DatasetRefused("No image can be read.")
 
     def decode(self, place: int) -> Pixels:
-        """A crop, from memory if it was decoded before."""
+        """Decode the crop at `place`, or take it from memory."""
         kept = self._kept.get(place)
         if kept is not None:
             return kept
@@ -76,7 +77,7 @@ class FaceSet:
         return crop
 
     def describe(self) -> dict[str, int]:
-        """What a checkpoint and a model card say about it."""
+        """Counts for checkpoints and model cards."""
         return {
             "identities": len(self.identities),
             "images": len(self.places),
@@ -86,7 +87,7 @@ class FaceSet:
         }
 
     def fingerprint(self) -> str:
-        """The hash of which images these are, in which order, and of how many blends follow."""
+        """The SHA-256 of the images' names in their order, and of the number of blends."""
         digest = hashlib.sha256(f"{self.blends} blends\n".encode() if self.blends else b"")
         for place, label in zip(self.places.tolist(), self.labels.tolist(), strict=True):
             digest.update(f"{self.identities[label]}/{self.images.name(place)}\n".encode())
@@ -94,7 +95,7 @@ class FaceSet:
 
 
 def decode_crop(content: bytes) -> Pixels:
-    """An image as RGB, at the size that networks are trained on."""
+    """Decode an image to RGB, and resize it to 112x112 if needed."""
     with Image.open(io.BytesIO(content)) as image:
         rgb = image.convert("RGB")
     if rgb.size != (CROP_SIDE, CROP_SIDE):
@@ -103,5 +104,5 @@ def decode_crop(content: bytes) -> Pixels:
 
 
 def open_faces(path: Path, min_images: int = 1, memory: int = 0, blends: int = 0) -> FaceSet:
-    """The crops at a path, whatever form they have; so many bytes of decoded ones are kept."""
+    """The face set at `path`, in any form that `list_images` knows."""
     return FaceSet(list_images(path.expanduser()), min_images, memory, blends)

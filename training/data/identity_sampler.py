@@ -10,12 +10,12 @@ from sameface.training.errors import RecipeRefused
 
 
 class IdentitySampler(Sampler[list[int]]):
-    """Indices of `people` different people with `images` images each, as the batches of a DataLoader.
+    """Batches of indices: `people` different people with `images` images each.
 
-    People come round equally often, however many images they have: they are dealt from a shuffled deck, and a
-    rest that cannot fill a batch is shuffled in again. Somebody with fewer images than asked for has them
-    repeated. Somebody with a single image makes no genuine pair and is left out. An epoch has as many batches
-    as the remaining images fill, at least one, and is the same for the same seed and epoch.
+    People occur equally often, however many images they have: they are dealt from a shuffled deck, which is
+    shuffled anew when its rest cannot fill a batch. The images of a person with fewer than `images` are
+    repeated; a person with a single image has no genuine pair and is left out. An epoch has as many batches
+    as the remaining images fill, at least one, and follows from `seed` and the epoch's number alone.
     """
 
     def __init__(self, labels: Sequence[int], *, people: int = 32, images: int = 4, seed: int = 0) -> None:
@@ -43,17 +43,17 @@ class IdentitySampler(Sampler[list[int]]):
             yield [index for person in dealt for index in self.draw(person, random)]
 
     def set_epoch(self, epoch: int) -> None:
-        """Shuffle anew; the same epoch gives the same batches again."""
+        """Shuffle by `epoch`; the same epoch gives the same batches."""
         self.epoch = epoch
 
     def draw(self, person: int, random: np.random.Generator) -> list[int]:
-        """Different images while there are any, then the same ones again."""
+        """`images` indices of one person's images, repeated only if the person has fewer."""
         shuffled: list[int] = random.permutation(self.albums[person]).tolist()
         return list(islice(cycle(shuffled), self.images))
 
 
 def collect_albums(labels: Sequence[int]) -> list[np.ndarray]:
-    """The indices of each person's images, of people with two images or more, ordered by label."""
+    """The image indices of each person who has two images or more, ordered by label."""
     given = np.asarray(labels)
     order = np.argsort(given, kind="stable")
     starts = np.flatnonzero(np.diff(given[order])) + 1

@@ -1,6 +1,6 @@
-"""Where images lie: identity folders, tar shards of the same, or InsightFace's RecordIO.
+"""Lists the images of a data set: identity folders, tar shards of such folders, or InsightFace's RecordIO.
 
-Kept in a few arrays and not in an object for each image: a set of a million identities has millions of them.
+A few arrays hold them, not an object per image: a set of a million identities has millions of images.
 """
 
 import os
@@ -19,16 +19,16 @@ from sameface.training.errors import DatasetRefused
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """Images by their number: whose each is, what it is called, and how to get its bytes."""
+    """The images of a data set by number: identity, name and bytes of each."""
 
     identities: Sequence[str]  # sorted
-    owners: Keys  # (images,), a place in the identities
+    owners: Keys  # (images,), indices into `identities`
     name: Callable[[int], str]
     read: Callable[[int], bytes]
 
 
 def list_images(path: Path) -> Images:
-    """The images at a path, whatever form they have."""
+    """List the images at `path`: a .rec, a .tar, a folder of .tar or a folder of identity folders."""
     if path.suffix == ".rec":
         return list_records(path)
     if path.suffix == ".tar":
@@ -40,7 +40,7 @@ def list_images(path: Path) -> Images:
 
 
 def list_folder(path: Path) -> Images:
-    """A folder per identity."""
+    """List the images of a folder that has a folder per identity."""
     files = [
         str(image)
         for folder in sorted(path.iterdir())
@@ -60,7 +60,7 @@ def list_folder(path: Path) -> Images:
 
 
 def list_shards(paths: Sequence[Path]) -> Images:
-    """Images of tars, each in the folder of its identity; read where they lie, without unpacking."""
+    """List the images of tars, each in the folder of its identity; they are read without unpacking."""
     names: list[str] = []
     places: list[tuple[int, int, int]] = []
     for path in paths:
@@ -89,7 +89,7 @@ def list_shards(paths: Sequence[Path]) -> Images:
 
 
 def list_records(path: Path) -> Images:
-    """Images of a RecordIO file; the label is the identity."""
+    """List the images of a RecordIO file, whose labels are the identities."""
     records = RecordFile(path)
     listed = np.array(list(records.list_images()), np.int64).reshape(-1, 2)
     if not len(listed):
@@ -106,6 +106,6 @@ def list_records(path: Path) -> Images:
 
 
 def number(owners: Iterable[str]) -> tuple[list[str], Keys]:
-    """The different names, sorted, and for each one given its place among them."""
+    """The distinct names, sorted, and the index of each owner among them."""
     names, places = np.unique(list(owners), return_inverse=True)
     return names.tolist(), places

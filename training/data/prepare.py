@@ -1,4 +1,4 @@
-"""Raw photos to aligned crops, on the way that photos take in the server: decode, detect, choose, align."""
+"""Cuts aligned crops out of raw photos, by the server's own steps: decode, detect, choose, align."""
 
 import io
 from collections import Counter
@@ -14,17 +14,16 @@ from sameface.model.bundles.bundle import load_bundle
 from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.errors import FaceTooSmall, NoFaceFound, SamefaceError
 from sameface.model.faces import Pixels
-from sameface.model.files import write_atomically
-from sameface.model.gallery.index.shared_lock import hold
+from sameface.model.files import exclusive_lock, write_atomically
+from sameface.model.observer import Progress, ignore_progress
 from sameface.model.parallel import work_through
 from sameface.model.photo.align import align_face
 from sameface.model.photo.choose_face import FACE_POLICIES
 from sameface.model.photo.detect import Detector
 from sameface.model.photo.image import PHOTO_NAMES, decode_image, read_photo
 from sameface.model.pipeline import PipelineOptions
-from sameface.model.progress import Progress, ignore_progress
-from sameface.model.runtime.session import select_device
-from sameface.model.runtime.session_pool import open_runtime
+from sameface.model.runtime.device import select_device
+from sameface.model.runtime.session_pool import open_sessions
 from sameface.training.data.crop import CROP_SIDE
 from sameface.training.data.dropped_photos import (
     REPORT,
@@ -40,10 +39,10 @@ LOCK = ".preparing"
 
 
 @dataclass(frozen=True, slots=True)
-class Photo:
-    """A raw photo and the place of its crop."""
+class RawPhoto:
+    """A photo to prepare, and the path of its crop."""
 
-    name: str  # identity/file, as the report has it
+    name: str  # identity/file, as in the report
     path: Path
     crop: Path
 
@@ -53,7 +52,7 @@ Fate = Dropped | Literal["made", "already there"]
 
 @dataclass(slots=True)
 class Summary:
-    """What became of all photos, in this run and in those before it."""
+    """Counts of crops and dropped photos, of this run and earlier ones together."""
 
     identities: int
     photos: int
@@ -64,7 +63,7 @@ class Summary:
 
 
 class FaceCutter:
-    """Cuts the face that a photo was taken of, aligned to the five-point template."""
+    """Cuts the face that `policy` chooses out of a photo, aligned to ArcFace's five points."""
 
     def __init__(self, detector: Detector, options: PipelineOptions, policy: str) -> None:
         self.detector = detector
@@ -72,7 +71,7 @@ class FaceCutter:
         self.policy = policy
 
     def cut(self, photo: bytes) -> Pixels:
-        """The crop (112, 112, 3) of the chosen face; a photo without a fit one is an error."""
+        """The crop (112, 112, 3) of the chosen face; no face, or one that is too small, is an error."""
         image = decode_image(photo, self.options.limits)
         chosen = FACE_POLICIES[self.policy](self.detector.detect(image), image.size)
         if not chosen:
@@ -84,40 +83,40 @@ class FaceCutter:
 
 
 def open_cutter(options: PipelineOptions, policy: str = "prominent") -> FaceCutter:
-    """The detector with a session per thread; the recogniser stays where it is."""
+    """Load the detector, with a session per thread; no recogniser is needed."""
     bundle = load_bundle(options.detector, "detector")
-    runtime = open_runtime(bundle, select_device(options.device), options.cache, options.threads)
+    runtime = open_sessions(bundle, select_device(options.device), options.cache, options.threads)
     return FaceCutter(Detector(bundle, runtime, options.detection), options, policy)
 
 
 def prepare_faces(
     raw: Path, out: Path, cutter: FaceCutter, *, retry: bool = False, progress: Progress = ignore_progress
 ) -> Summary:
-    """A crop in `out` for every photo in `raw` that has none yet; `retry` includes those dropped before."""
+    """Make a crop in `out` for every photo in `raw` without one; `retry` also tries dropped photos."""
     raw, out = raw.expanduser().resolve(), out.expanduser().resolve()
     refuse_nesting(raw, out)
     identities = count_photos(raw)
     summary = Summary(len(identities), sum(identities.values()), report=str(out / REPORT))
     photos = (photo for folder in identities for photo in list_photos(folder, out))
-    with alone_in(out):
+    with locked(out):
         dropped = {} if retry else read_report(out / REPORT, raw)
 
-        def look_at(photo: Photo) -> tuple[Photo, Fate]:
+        def prepare_one(photo: RawPhoto) -> tuple[RawPhoto, Fate]:
             return photo, prepare_photo(photo, cutter, dropped)
 
         try:
-            with closing(work_through(look_at, photos, cutter.options.threads)) as fates:
+            with closing(work_through(prepare_one, photos, cutter.options.threads)) as fates:
                 for done, (photo, fate) in enumerate(fates, 1):
                     record_fate(photo, fate, summary, dropped)
                     progress("photos", done, summary.photos)
-        finally:  # an interrupted run has found out something too
+        finally:  # also when interrupted, so that the next run need not try them again
             write_report(out / REPORT, dropped.values())
     summary.dropped = dict(Counter(row.reason for row in dropped.values()).most_common())
     return summary
 
 
-def record_fate(photo: Photo, fate: Fate, summary: Summary, dropped: dict[str, Dropped]) -> None:
-    """Count a crop, or keep the reason why there is none."""
+def record_fate(photo: RawPhoto, fate: Fate, summary: Summary, dropped: dict[str, Dropped]) -> None:
+    """Count a photo's crop, or keep the reason why it has none."""
     if isinstance(fate, Dropped):
         dropped[photo.name] = fate
         return
@@ -126,8 +125,8 @@ def record_fate(photo: Photo, fate: Fate, summary: Summary, dropped: dict[str, D
     summary.already_there += fate == "already there"
 
 
-def prepare_photo(photo: Photo, cutter: FaceCutter, dropped: dict[str, Dropped]) -> Fate:
-    """Make the crop of one photo, unless it is there or is known not to be possible."""
+def prepare_photo(photo: RawPhoto, cutter: FaceCutter, dropped: dict[str, Dropped]) -> Fate:
+    """Make the crop of one photo, unless the crop exists or the photo was dropped before."""
     if photo.crop.exists():
         return "already there"
     if photo.name in dropped:
@@ -144,14 +143,14 @@ def prepare_photo(photo: Photo, cutter: FaceCutter, dropped: dict[str, Dropped])
 
 
 def encode_jpeg(crop: Pixels) -> bytes:
-    """The crop as a JPEG that loses next to nothing: at this size, halved colours would show."""
+    """The crop as JPEG, without chroma subsampling, which would show at this size."""
     content = io.BytesIO()
     Image.fromarray(crop).save(content, "JPEG", quality=95, subsampling=0)
     return content.getvalue()
 
 
 def refuse_nesting(raw: Path, out: Path) -> None:
-    """Crops among photos would be taken for photos, and the other way round."""
+    """Refuse folders that contain one another: crops would be taken for photos, or photos for crops."""
     if not raw.is_dir():
         raise DatasetRefused(f"There is no folder {raw}.")
     if raw.is_relative_to(out) or out.is_relative_to(raw):
@@ -159,9 +158,9 @@ def refuse_nesting(raw: Path, out: Path) -> None:
 
 
 def count_photos(raw: Path) -> dict[Path, int]:
-    """The folders that have photos in them, one per identity, and how many."""
-    entries = list_folder(raw)
-    counts = {folder: len(list_images(folder)) for folder in entries if folder.is_dir()}
+    """The identity folders that contain photos, and the number of photos in each."""
+    entries = list_entries(raw)
+    counts = {folder: len(list_image_names(folder)) for folder in entries if folder.is_dir()}
     identities = {folder: count for folder, count in counts.items() if count}
     if identities:
         return identities
@@ -170,37 +169,37 @@ def count_photos(raw: Path) -> dict[Path, int]:
     raise DatasetRefused(f"{raw} has no folders of photos in it.")
 
 
-def list_images(folder: Path) -> list[str]:
+def list_image_names(folder: Path) -> list[str]:
     """The names of the images in a folder."""
-    return [path.name for path in list_folder(folder) if PHOTO_NAMES.fullmatch(path.name)]
+    return [path.name for path in list_entries(folder) if PHOTO_NAMES.fullmatch(path.name)]
 
 
-def list_folder(folder: Path) -> list[Path]:
-    """All that is in a folder."""
+def list_entries(folder: Path) -> list[Path]:
+    """The sorted entries of a folder."""
     try:
         return sorted(folder.iterdir())
     except OSError as error:
         raise DatasetRefused(f"{folder} cannot be read: {error.strerror}.") from error
 
 
-def list_photos(folder: Path, out: Path) -> Iterator[Photo]:
-    """One identity's photos; those that share a stem, as a.jpg and a.png do, keep their full names."""
-    names = list_images(folder)
+def list_photos(folder: Path, out: Path) -> Iterator[RawPhoto]:
+    """One identity's photos; crops of photos that share a stem, as a.jpg and a.png, keep the full name."""
+    names = list_image_names(folder)
     stems = Counter(Path(name).stem for name in names)
     taken = set(names)
     for name in names:
         stem = Path(name).stem
         # A stem may also be the full name of another photo: a.png.jpg beside a.png.
         unique = stem if stems[stem] == 1 and stem not in taken else name
-        yield Photo(f"{folder.name}/{name}", folder / name, out / folder.name / f"{unique}.jpg")
+        yield RawPhoto(f"{folder.name}/{name}", folder / name, out / folder.name / f"{unique}.jpg")
 
 
 @contextmanager
-def alone_in(out: Path) -> Iterator[None]:
-    """Make the folder, keep other runs out of it, and clear away what a killed one left half-written."""
+def locked(out: Path) -> Iterator[None]:
+    """Create `out`, hold its lock within the block, and delete the partial files of a killed run."""
     with ExitStack() as stack:
         with refusing_unwritable(out):
-            alone = stack.enter_context(hold(out / LOCK))
+            alone = stack.enter_context(exclusive_lock(out / LOCK))
         if not alone:
             raise DatasetRefused(f"Another process is preparing crops in {out}.")
         for part in out.glob("*/*.jpg.*.part"):

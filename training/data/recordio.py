@@ -9,21 +9,21 @@ from pathlib import Path
 from sameface.training.errors import DatasetRefused
 
 MAGIC = 0xCED7230A
-PREFIX = struct.Struct("<II")  # magic; 3 bits that say which part of a record this is, 29 bits of length
-HEADER = struct.Struct("<IfQQ")  # how many labels follow, the label if none do, and two ids
+PREFIX = struct.Struct("<II")  # magic; 3 bits for the part of a split record, 29 bits of length
+HEADER = struct.Struct("<IfQQ")  # number of labels that follow, the label if that is 0, two ids
 LENGTH = (1 << 29) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An image and its labels."""
+    """An encoded image and its labels."""
 
     labels: tuple[float, ...]
     image: bytes
 
 
 class RecordFile:
-    """Reads records by their offset, from any number of threads."""
+    """Reads records by offset, safely from several threads."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -39,9 +39,9 @@ class RecordFile:
             raise DatasetRefused(f"{index} is no index of a RecordIO file.") from error
 
     def list_images(self) -> Iterator[tuple[int, int]]:
-        """Offset and label of every image.
+        """The offset and label of every image.
 
-        Record 0 of InsightFace's sets is no image: its first label is the number after the last image.
+        Record 0 of InsightFace's sets is no image: its first label is the key after the last image.
         """
         first = self.read(self._offsets[0]) if 0 in self._offsets else None
         last = int(first.labels[0]) if first and len(first.labels) > 1 else max(self._offsets) + 1
@@ -50,7 +50,7 @@ class RecordFile:
                 yield offset, int(self.read(offset, image=False).labels[0])
 
     def read(self, offset: int, *, image: bool = True) -> Record:
-        """The record at an offset; without its image, only the beginning is read."""
+        """The record at `offset`; without `image`, only its labels are read."""
         magic, length = PREFIX.unpack(self._take(offset, PREFIX.size))
         if magic != MAGIC or length >> 29:
             raise DatasetRefused(f"{self.path} has no whole record at {offset}.")

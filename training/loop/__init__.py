@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The training loop: optimiser steps, checkpoints, the log, and the accuracy on pairs meanwhile."""

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from PIL.JpegImagePlugin import get_sampling
 
-from sameface.model.gallery.index.shared_lock import hold
+from sameface.model.files import exclusive_lock
 from sameface.model.pipeline import Pipeline, PipelineOptions
 from sameface.training.data.face_set import open_faces
 from sameface.training.data.prepare import FaceCutter, encode_jpeg, open_cutter, prepare_faces
@@ -209,7 +209,10 @@ def test_a_stopped_process_leaves_only_whole_crops(data: Path, tmp_path: Path, b
 
 
 def test_two_runs_at_once_into_one_folder_are_refused(raw: Path, tmp_path: Path, cutter: FaceCutter) -> None:
-    with hold(tmp_path / "out" / ".preparing"), pytest.raises(DatasetRefused, match="Another process"):
+    with (
+        exclusive_lock(tmp_path / "out" / ".preparing"),
+        pytest.raises(DatasetRefused, match="Another process"),
+    ):
         prepare_faces(raw, tmp_path / "out", cutter)
 
 

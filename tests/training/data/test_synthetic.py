@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from sameface.model.bundles.published import ARCFACE_TEMPLATE
-from sameface.training.data.synthetic.people import invent_look, invent_person, write_identities
+from sameface.training.data.synthetic.people import invent_person, invent_shot, write_identities
 from sameface.training.data.synthetic.portrait import (
     BEARDS,
     GLASSES_STYLES,
@@ -27,7 +27,7 @@ def crops() -> np.ndarray:
     """Of twenty people, (20, 6, 112, 112, 3)."""
     random = np.random.default_rng(0)
     people = [invent_person(random) for _ in range(20)]
-    return np.array([[draw_portrait(person, invent_look(random)) for _ in range(6)] for person in people])
+    return np.array([[draw_portrait(person, invent_shot(random)) for _ in range(6)] for person in people])
 
 
 def tell_apart(parts: np.ndarray) -> float:
@@ -65,7 +65,7 @@ def test_landmarks_are_near_the_template() -> None:
     random = np.random.default_rng(3)
     gaps = np.array(
         [
-            np.subtract(find_landmarks(invent_person(random), invent_look(random)), ARCFACE_TEMPLATE)
+            np.subtract(find_landmarks(invent_person(random), invent_shot(random)), ARCFACE_TEMPLATE)
             for _ in range(200)
         ]
     )  # (200, 5, 2)
@@ -91,8 +91,8 @@ def test_no_style_covers_the_eyes(hair: str, beard: str) -> None:
     random = np.random.default_rng(5)
     for glasses in GLASSES_STYLES[2:]:
         person = replace(invent_person(random), hair=hair, beard=beard, glasses=glasses)
-        look = replace(invent_look(random), yaw=0.0, nod=0.0, lids=1.0, noise=0.0, light=0j)
-        crop = draw_portrait(person, look).mean(-1)
-        for x, y in find_landmarks(person, look)[:2]:
+        shot = replace(invent_shot(random), yaw=0.0, nod=0.0, lids=1.0, noise=0.0, light=0j)
+        crop = draw_portrait(person, shot).mean(-1)
+        for x, y in find_landmarks(person, shot)[:2]:
             eye = crop[round(y) - 2 : round(y) + 3, round(x) - 5 : round(x) + 6]
             assert np.ptp(eye) > 60

@@ -1,4 +1,4 @@
-"""A set of drawn identities, for tests and for a first run without anybody's photos."""
+"""A data set of drawn identities, for tests and for a first run without real photos."""
 
 import colorsys
 from pathlib import Path
@@ -7,14 +7,14 @@ import numpy as np
 from numpy.random import Generator
 from PIL import Image
 
-from sameface.model.progress import Progress, ignore_progress
+from sameface.model.observer import Progress, ignore_progress
 from sameface.training.data.synthetic.canvas import Colour
 from sameface.training.data.synthetic.portrait import (
     BEARDS,
     GLASSES_STYLES,
     HAIR_STYLES,
-    Look,
     Person,
+    Shot,
     draw_portrait,
 )
 
@@ -34,27 +34,28 @@ HAIRS = (
 def write_identities(
     folder: Path, people: int, images: int, seed: int = 0, progress: Progress = ignore_progress
 ) -> None:
-    """Draw so many images of each of so many people: `0000/0000_0000.png`, aligned crops of 112x112.
+    """Draw `images` aligned crops of each of `people` people: `0000/0000_0000.png`, 112x112.
 
-    An image depends on the seed, its person's number and its own alone, so that a larger set contains
-    the smaller ones. Whatever could give a person away beside the face, background, clothes and light,
-    is drawn anew for every image.
+    An image follows from `seed`, its person's number and its own number alone, so that a larger set contains
+    the smaller ones. Background, clothes and light are drawn anew for every image, so that only the face
+    identifies a person.
     """
     for number in range(people):
         home = folder / f"{number:04}"
         home.mkdir(parents=True, exist_ok=True)
         person = invent_person(np.random.default_rng((seed, number, 0)))
         for image in range(images):
-            look = invent_look(np.random.default_rng((seed, number, image + 1)))  # 0 is the person's own
-            crop = Image.fromarray(draw_portrait(person, look))
+            shot = invent_shot(np.random.default_rng((seed, number, image + 1)))  # 0 seeds the person
+            crop = Image.fromarray(draw_portrait(person, shot))
             crop.save(home / f"{number:04}_{image:04}.png", compress_level=1)
         progress("drawing", number + 1, people)
 
 
 def write_pairs(file: Path, people: int, images: int, folds: int = 5) -> None:
-    """List pairs over such a set as LFW does: everybody's first two images, and their last with the next's.
+    """List pairs of drawn people in the format of LFW, equally many in each fold.
 
-    People are dealt out to the folds; a rest that would make one larger is left out.
+    A person's first two images are a genuine pair, the last images of a person and the next an impostor pair.
+    People who would make a fold larger are left out.
     """
     size = people // folds
     lines = [f"{folds}\t{size}"]
@@ -68,8 +69,8 @@ def write_pairs(file: Path, people: int, images: int, folds: int = 5) -> None:
 
 
 def invent_person(random: Generator) -> Person:
-    """Somebody who does not exist."""
-    skin = blend(SKINS, random)
+    """A random person."""
+    skin = mix_neighbours(SKINS, random)
     return Person(
         skin=skin,
         face_width=random.uniform(36, 46),
@@ -80,7 +81,7 @@ def invent_person(random: Generator) -> Person:
         eye_width=random.uniform(6.5, 10),
         eye_height=random.uniform(2.8, 5.2),
         eye_tilt=random.uniform(-0.2, 0.25),
-        iris=pick(IRISES, random),
+        iris=vary(IRISES, random),
         brow_height=random.uniform(9, 14),
         brow_width=random.uniform(1.2, 4.5),
         brow_tilt=random.uniform(-0.25, 0.25),
@@ -91,7 +92,7 @@ def invent_person(random: Generator) -> Person:
         lips=random.uniform(1.2, 4.2),
         lip_colour=mix(skin, (190, 60, 70), random.uniform(0.2, 0.7)),
         hair=str(random.choice(HAIR_STYLES)),
-        hair_colour=pick(HAIRS, random),
+        hair_colour=vary(HAIRS, random),
         hairline=random.uniform(26, 42),
         beard=str(random.choice(BEARDS)),
         glasses=str(random.choice(GLASSES_STYLES)),
@@ -101,17 +102,17 @@ def invent_person(random: Generator) -> Person:
 
 
 def invent_mole(random: Generator) -> complex:
-    """On a cheek or the forehead of one in three, else nowhere."""
+    """A point on a cheek or the forehead for one person in three, else 0."""
     side, places = random.choice((-1, 1)), ((20, 20), (15, 32), (12, -22), (26, 12))
     x, y = places[random.integers(len(places))]
     return complex(side * x, y) if random.random() < 1 / 3 else 0j
 
 
-def invent_look(random: Generator) -> Look:
-    """A moment in front of some camera."""
+def invent_shot(random: Generator) -> Shot:
+    """Random pose, expression, background, light and noise."""
     warmth = random.uniform(-0.08, 0.08)
     exposure = random.uniform(0.7, 1.15)
-    return Look(
+    return Shot(
         yaw=float(random.normal(0, 0.16)),
         nod=float(random.normal(0, 0.1)),
         turn=complex(random.normal(1, 0.02), random.normal(0, 0.025)),
@@ -129,27 +130,27 @@ def invent_look(random: Generator) -> Look:
     )
 
 
-def pick(colours: tuple[Colour, ...], random: Generator) -> Colour:
-    """One of the colours, not quite."""
+def vary(colours: tuple[Colour, ...], random: Generator) -> Colour:
+    """A random one of the colours, slightly varied."""
     chosen = colours[random.integers(len(colours))]
     return mix(chosen, any_colour(random), random.uniform(0, 0.12))
 
 
-def blend(colours: tuple[Colour, ...], random: Generator) -> Colour:
-    """A colour on the way from the first to the last."""
+def mix_neighbours(colours: tuple[Colour, ...], random: Generator) -> Colour:
+    """A random mixture of two neighbouring colours."""
     place = random.uniform(0, len(colours) - 1)
     start = min(int(place), len(colours) - 2)
     return mix(colours[start], colours[start + 1], place - start)
 
 
 def mix(first: Colour, second: Colour, share: float) -> Colour:
-    """So much of the second in the first."""
+    """`first` mixed with the share `share` of `second`."""
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(first, second, strict=True))
     return red, green, blue
 
 
 def any_colour(random: Generator, darkest: float = 0.1, lightest: float = 0.9) -> Colour:
-    """Any hue, of a brightness within these."""
+    """A random hue with a brightness from `darkest` to `lightest`."""
     hue, saturation, value = random.uniform(), random.uniform(0, 0.7), random.uniform(darkest, lightest)
     red, green, blue = (round(part * 255) for part in colorsys.hsv_to_rgb(hue, saturation, value))
     return red, green, blue

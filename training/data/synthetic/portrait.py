@@ -1,4 +1,4 @@
-"""Draws a face from the numbers that describe a person, and those that describe one photo of them."""
+"""Draws a crop from the parameters of a person and those of one photo of the person."""
 
 from dataclasses import dataclass
 
@@ -18,16 +18,16 @@ from sameface.training.data.synthetic.canvas import (
     shade,
 )
 
-# How far parts stand before the eyes, in pixels of the crop.
+# The depth of each part in front of the eyes, in pixels of the crop.
 EARS, HEAD, HAIR, EYES, BEARD, GLASSES, MOUTH, NOSE = -22, -12, -10, 0, 2, 5, 6, 13
 LANDMARK_DEPTHS = np.array((EYES, EYES, NOSE, MOUTH, MOUTH), float)
-CROWN = 58  # of the head, above the eyes
+CROWN = 58  # of the head, pixels above the eyes
 WHITE, BLACK = (236, 232, 226), (24, 18, 18)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """What stays the same in every photo of somebody; lengths in pixels of the crop."""
+    """What all photos of a person share; lengths in pixels of the crop."""
 
     skin: Colour
     face_width: float
@@ -48,7 +48,7 @@ class Person:
     mouth_width: float
     lips: float
     lip_colour: Colour
-    hair: str  # one of HAIR_STYLES, and so on
+    hair: str  # one of HAIR_STYLES; beard and glasses likewise
     hair_colour: Colour
     hairline: float
     beard: str
@@ -58,12 +58,12 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """What differs from one photo to the next."""
+class Shot:
+    """What differs between photos of a person."""
 
-    yaw: float  # in radians, and so the nod
+    yaw: float  # in radians, like the nod
     nod: float
-    turn: complex  # what the alignment leaves of scale and roll
+    turn: complex  # scale and roll that are left after alignment
     move: complex
     smile: float
     gape: float
@@ -71,8 +71,8 @@ class Look:
     brow_raise: float
     backdrop: tuple[Colour, Colour]
     clothes: Colour
-    light: complex  # towards the brighter side; its length is the change from the centre to the edge
-    exposure: tuple[float, float, float]  # of red, green and blue
+    light: complex  # points to the brighter side; its length is the change from centre to edge
+    exposure: tuple[float, float, float]  # factors of red, green and blue
     noise: float
     noise_seed: int
 
@@ -82,46 +82,46 @@ BEARDS = ("none", "none", "none", "moustache", "goatee", "full")
 GLASSES_STYLES = ("none", "none", "none", "round", "square")
 
 
-def draw_portrait(person: Person, look: Look) -> Pixels:
+def draw_portrait(person: Person, shot: Shot) -> Pixels:
     """The aligned crop of one photo, RGB (112, 112, 3)."""
-    canvas = open_canvas(person, look)
-    draw_head(canvas, person, look)
+    canvas = open_canvas(person, shot)
+    draw_head(canvas, person, shot)
     draw_hair(canvas, person)
     draw_beard(canvas, person)
     draw_nose(canvas, person)
-    draw_mouth(canvas, person, look)
+    draw_mouth(canvas, person, shot)
     for side in (-1, 1):
-        draw_eye(canvas, person, look, side)
+        draw_eye(canvas, person, shot, side)
         draw_glass(canvas, person, side)
-    return develop(canvas.finish(), look)
+    return develop(canvas.finish(), shot)
 
 
-def open_canvas(person: Person, look: Look) -> Canvas:
-    """An empty background, ready for the person's head."""
-    backdrop = Image.fromarray(np.array([look.backdrop, look.backdrop[::-1]], np.uint8))
-    canvas = Canvas(backdrop, look.yaw, look.nod)
-    canvas.align(place_landmarks(person, look), LANDMARK_DEPTHS, look.turn, look.move)
+def open_canvas(person: Person, shot: Shot) -> Canvas:
+    """A canvas with the background, aligned to the person's landmarks."""
+    backdrop = Image.fromarray(np.array([shot.backdrop, shot.backdrop[::-1]], np.uint8))
+    canvas = Canvas(backdrop, shot.yaw, shot.nod)
+    canvas.align(place_landmarks(person, shot), LANDMARK_DEPTHS, shot.turn, shot.move)
     return canvas
 
 
-def place_landmarks(person: Person, look: Look) -> Shape:
-    """Eyes, nose and corners of the mouth before the head turns, image-left first."""
-    corner = complex(person.mouth_width * (1 + 0.12 * look.smile), person.mouth_height - 3 * look.smile)
+def place_landmarks(person: Person, shot: Shot) -> Shape:
+    """Eyes, nose and corners of the mouth before the head turns, left of the image first."""
+    corner = complex(person.mouth_width * (1 + 0.12 * shot.smile), person.mouth_height - 3 * shot.smile)
     eye, nose = person.eye_gap, 1j * person.nose_length
     return np.array((-eye, eye, nose, -corner.conjugate(), corner))
 
 
-def find_landmarks(person: Person, look: Look) -> list[Point]:
-    """Where the five landmarks are in the portrait."""
-    return open_canvas(person, look).place(place_landmarks(person, look), LANDMARK_DEPTHS)
+def find_landmarks(person: Person, shot: Shot) -> list[Point]:
+    """The five landmarks in pixels of the portrait."""
+    return open_canvas(person, shot).place(place_landmarks(person, shot), LANDMARK_DEPTHS)
 
 
-def draw_head(canvas: Canvas, person: Person, look: Look) -> None:
-    """Neck, clothes, ears, the face's outline and a mole, over the hair that falls behind them."""
+def draw_head(canvas: Canvas, person: Person, shot: Shot) -> None:
+    """Draw long hair behind the head, then neck, clothes, ears, the face's outline and a mole."""
     if person.hair == "long":
         canvas.fill(oval(person.face_width * 1.2, CROWN + 4, 90, 4), HAIR, person.hair_colour)
     canvas.fill(oval(24, 10, 40, 4) + 60j, EARS, shade(person.skin, 0.7))
-    canvas.fill(oval(70, 14, 60) + 88j, EARS, look.clothes)
+    canvas.fill(oval(70, 14, 60) + 88j, EARS, shot.clothes)
     for side in (-1, 1):
         ear = oval(person.ears, person.ears * 1.6, person.ears * 1.7) + (person.face_width - 1 + 6j)
         canvas.fill(mirror(ear, side), EARS, shade(person.skin, 0.85))
@@ -133,7 +133,7 @@ def draw_head(canvas: Canvas, person: Person, look: Look) -> None:
 
 
 def draw_hair(canvas: Canvas, person: Person) -> None:
-    """From the crown down to the hairline."""
+    """Draw the hair from the crown down to the hairline."""
     if person.hair == "bald":
         return
     head = oval(person.face_width * 1.06, CROWN, 20)
@@ -151,7 +151,7 @@ def draw_hair(canvas: Canvas, person: Person) -> None:
 
 
 def draw_beard(canvas: Canvas, person: Person) -> None:
-    """Below the nose, around the mouth, or along the jaw."""
+    """Draw a moustache, a goatee, or a full beard along the jaw."""
     colour = shade(person.hair_colour, 0.9)
     mouth = 1j * person.mouth_height
     if person.beard == "full":
@@ -166,7 +166,7 @@ def draw_beard(canvas: Canvas, person: Person) -> None:
 
 
 def draw_nose(canvas: Canvas, person: Person) -> None:
-    """A shaded bridge, the tip and two nostrils."""
+    """Draw a shaded bridge, the tip and two nostrils."""
     width, tip = person.nose_width, 1j * person.nose_length
     bridge = np.array((-2 + 4j, 2 + 4j, width * 0.7 + tip, -width * 0.7 + tip))
     depths = np.array((3, 3, NOSE, NOSE), float)
@@ -179,26 +179,26 @@ def draw_nose(canvas: Canvas, person: Person) -> None:
         )
 
 
-def draw_mouth(canvas: Canvas, person: Person, look: Look) -> None:
-    """Two lips that the smile bends, and what is between them."""
-    width = person.mouth_width * (1 + 0.12 * look.smile)
-    bend = 5 * look.smile
-    centre = 1j * (person.mouth_height - 3 * look.smile)
+def draw_mouth(canvas: Canvas, person: Person, shot: Shot) -> None:
+    """Draw two lips that the smile bends, and the open mouth between them."""
+    width = person.mouth_width * (1 + 0.12 * shot.smile)
+    bend = 5 * shot.smile
+    centre = 1j * (person.mouth_height - 3 * shot.smile)
     upper, middle = curve(width, bend - person.lips), curve(width, bend)
-    lower = curve(width, bend + look.gape)
+    lower = curve(width, bend + shot.gape)
     canvas.fill(between(middle, lower) + centre, MOUTH, BLACK)
-    if look.gape > 3:
+    if shot.gape > 3:
         canvas.fill(between(middle, curve(width, bend + 2.5)) + centre, MOUTH, WHITE)
     canvas.fill(between(upper, middle) + centre, MOUTH, person.lip_colour)
-    bottom = curve(width * 0.96, bend + look.gape + person.lips * 1.3)
+    bottom = curve(width * 0.96, bend + shot.gape + person.lips * 1.3)
     canvas.fill(between(lower, bottom) + centre, MOUTH, shade(person.lip_colour, 1.1))
     canvas.trace(middle + centre, MOUTH, shade(person.lip_colour, 0.5), 0.8)
 
 
-def draw_eye(canvas: Canvas, person: Person, look: Look, side: int) -> None:
-    """White, iris and pupil under the lid, and the brow above."""
+def draw_eye(canvas: Canvas, person: Person, shot: Shot, side: int) -> None:
+    """Draw white, iris and pupil under the lid, and the brow above."""
     centre = person.eye_gap
-    height = person.eye_height * look.lids
+    height = person.eye_height * shot.lids
     tilt = np.exp(-1j * person.eye_tilt)
     lid, below = curve(person.eye_width, -height), curve(person.eye_width, height * 0.75)
 
@@ -215,12 +215,12 @@ def draw_eye(canvas: Canvas, person: Person, look: Look, side: int) -> None:
     brow = between(curve(10, -3) - 0.5j * thick, curve(10, -3) + 0.5j * thick) * np.exp(
         -1j * person.brow_tilt
     )
-    raised = centre - 1j * (person.brow_height + look.brow_raise)
+    raised = centre - 1j * (person.brow_height + shot.brow_raise)
     canvas.fill(mirror(brow + raised, side), EYES, shade(person.hair_colour, 0.75))
 
 
 def draw_glass(canvas: Canvas, person: Person, side: int) -> None:
-    """One glass with its half of the bridge and its temple."""
+    """Draw one glass with its half of the bridge and its temple."""
     if person.glasses == "none":
         return
     colour, centre = person.glasses_colour, person.eye_gap + 1j
@@ -232,11 +232,11 @@ def draw_glass(canvas: Canvas, person: Person, side: int) -> None:
     canvas.trace(mirror(temple, side), np.array((GLASSES, HEAD), float), colour, 1.8)
 
 
-def develop(image: Image.Image, look: Look) -> Pixels:
-    """Light from one side, exposure, and the noise of a sensor."""
+def develop(image: Image.Image, shot: Shot) -> Pixels:
+    """Apply light from one side, exposure, and sensor noise."""
     reach = np.linspace(-1, 1, CROP_SIDE, dtype=np.float32)
-    light = 1 + look.light.real * reach + look.light.imag * reach[:, None]  # (112, 112)
-    lit = np.asarray(image) * light[..., None] * np.array(look.exposure, np.float32)  # (112, 112, 3)
-    noise = np.random.default_rng(look.noise_seed).standard_normal(lit.shape, np.float32)
-    exposed: Pixels = (lit + look.noise * noise).round().clip(0, 255).astype(np.uint8)
+    light = 1 + shot.light.real * reach + shot.light.imag * reach[:, None]  # (112, 112)
+    lit = np.asarray(image) * light[..., None] * np.array(shot.exposure, np.float32)  # (112, 112, 3)
+    noise = np.random.default_rng(shot.noise_seed).standard_normal(lit.shape, np.float32)
+    exposed: Pixels = (lit + shot.noise * noise).round().clip(0, 255).astype(np.uint8)
     return exposed
