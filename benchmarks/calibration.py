@@ -21,11 +21,12 @@ from rich.table import Table
 
 from benchmarks.accuracy import open_from
 from sameface.model.commands.terminal import report_counts
-from sameface.model.decision.calibration import Curve, fit_curve
+from sameface.model.decision.calibration import Curve, Rate
 from sameface.model.decision.thresholds import share_out
 from sameface.model.faces import Keys
 from sameface.model.measurement.embed_photos import choose_embed
-from sameface.model.measurement.intervals import Rate, measure_rates
+from sameface.model.measurement.fit_calibration import fit_curve
+from sameface.model.measurement.intervals import measure_rates
 from sameface.model.measurement.labelled_photos import read_labelled
 from sameface.model.measurement.scores import LabelledEmbeddings, score_all_pairs
 from sameface.training.evaluation.open_set import measure_probes

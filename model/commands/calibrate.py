@@ -10,13 +10,13 @@ from rich.table import Column, Table
 from sameface.model.commands.photos import AsJson, Data, Detector, Device, pipeline_for
 from sameface.model.commands.terminal import console, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
-from sameface.model.decision.calibration import Calibration, need_more
+from sameface.model.decision.calibration import Calibration, ErrorRates, Rate
 from sameface.model.decision.calibration_files import save_calibration
 from sameface.model.decision.thresholds import TARGET_FMR, Rule
 from sameface.model.measurement.embed_photos import choose_embed
 from sameface.model.measurement.fit_calibration import calibrate as measure
+from sameface.model.measurement.fit_calibration import need_more
 from sameface.model.measurement.groups import compare_groups, read_groups
-from sameface.model.measurement.intervals import ErrorRates, Rate
 from sameface.model.measurement.labelled_photos import (
     LabelledFaces,
     Lookalikes,

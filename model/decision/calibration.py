@@ -1,20 +1,14 @@
-"""From similarities to error rates and back: which threshold keeps false matches as rare as was asked for."""
+"""A calibration: the error rates of a recogniser by similarity, and the data they were measured on."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sameface.model.errors import CalibrationRefused, LabelsRefused
-from sameface.model.measurement.face_counts import Worth
-from sameface.model.measurement.intervals import ErrorRates, measure_rates
-from sameface.model.measurement.scores import STEPS, LabelledEmbeddings, Scores
-
-RULE_OF_30 = 30  # false matches that are expected where a rate counts as supported
-KNOTS_PER_DECADE = 20
-TAIL = 10  # the tail is fitted to so many times the false matches of the lowest supported rate
+from sameface.model.decision.similarity import STEPS
+from sameface.model.errors import CalibrationRefused
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +49,44 @@ class Curve:
         return min(1.0, math.ceil(round(similarity * STEPS, 3)) / STEPS)
 
 
-def fit_curve(impostors: Sequence[Scores]) -> Curve:
-    """The curve of these scores; of several groups of impostors, at every rate that of the worst one."""
-    scarcest = min(group.pairs for group in impostors)
-    if scarcest <= RULE_OF_30 * TAIL:
-        raise LabelsRefused(
-            f"There are {scarcest:,} impostor pairs; it takes more than {RULE_OF_30 * TAIL}, of more people."
-        )
-    lowest = RULE_OF_30 / scarcest
-    steps = math.ceil(-math.log10(lowest) * KNOTS_PER_DECADE)
-    levels = [*(10 ** (-step / KNOTS_PER_DECADE) for step in range(steps)), lowest]
-    # Where many pairs are equally similar, several rates share a threshold: the lowest of them holds there.
-    knots = {max(group.find_threshold(level) for group in impostors): level for level in levels}
-    tail = max(group.mean_excess(group.find_threshold(lowest * TAIL)) for group in impostors)
-    return Curve(tuple(knots), tuple(knots.values()), max(tail, 1 / STEPS))
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """An error rate as it was measured, and the 95 % interval it may really lie in."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRates:
+    """Both error rates at a threshold."""
+
+    threshold: float
+    fmr: Rate
+    fnmr: Rate
+
+
+@dataclass(frozen=True, slots=True)
+class SingleComparisons:
+    """By the number of faces of a person: how many comparisons with single faces match a stranger as often.
+
+    It rises from 1 for a single face, because the best of several faces is more similar to a stranger than
+    one. Beyond the measured numbers it grows like the number of faces, which it can never exceed.
+    """
+
+    faces: tuple[float, ...] = (1.0,)
+    comparisons: tuple[float, ...] = (1.0,)
+
+    def of(self, faces: float) -> float:
+        """The single comparisons that equal one comparison with a person of `faces` faces."""
+        beyond = max(1.0, faces / self.faces[-1])
+        return float(np.interp(faces, self.faces, self.comparisons)) * beyond
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRates:
-    """How a group of people fares at a threshold; its impostors are pairs within the group."""
+    """The error rates of a group of people at a threshold; its impostors are pairs within the group."""
 
     group: str
     people: int
@@ -104,7 +117,7 @@ class Calibration:
     created_at: str
     evidence: Evidence
     curve: Curve
-    fusions: Mapping[str, Worth]
+    fusions: Mapping[str, SingleComparisons]
     decades: tuple[ErrorRates, ...]  # at FMR 1e-1, 1e-2 ... as far as the data supports it
     groups: tuple[GroupRates, ...] = ()
 
@@ -114,7 +127,7 @@ class Calibration:
         return self.curve.lowest_fmr
 
     def describe(self) -> dict[str, Any]:
-        """What matters to somebody who chooses one."""
+        """The fields that `sameface calibrate` and GET /v1/calibrations show."""
         return {
             "name": self.name,
             "identity": self.identity,
@@ -124,21 +137,3 @@ class Calibration:
             "decades": self.decades,
             "groups": self.groups,
         }
-
-
-def measure_decades(faces: LabelledEmbeddings, curve: Curve) -> tuple[ErrorRates, ...]:
-    """The error rates, with their intervals, at the thresholds of all supported decades of FMR."""
-    supported = math.floor(-math.log10(curve.lowest_fmr) + 1e-9)
-    thresholds = [curve.similarity_at(10.0**-decade) for decade in range(1, supported + 1)]
-    return tuple(measure_rates(faces, thresholds)) if thresholds else ()
-
-
-def need_more(lowest_fmr: float, people: int) -> tuple[float, int, int]:
-    """The next decade of FMR, and how many impostor pairs and people more would support it.
-
-    Of groups, the one with fewest pairs sets what is supported: then it needs so many pairs, and all of them
-    so many people, more.
-    """
-    decade = 10.0 ** (math.ceil(math.log10(lowest_fmr) - 1e-9) - 1)
-    pairs = math.ceil(RULE_OF_30 / decade) - round(RULE_OF_30 / lowest_fmr)
-    return decade, pairs, math.ceil(people * math.sqrt(lowest_fmr / decade)) - people

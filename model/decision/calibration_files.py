@@ -9,11 +9,17 @@ from typing import Any
 
 from sameface.model.bundles.bundle import CALIBRATIONS, Bundle, read_json, rewrite_contract
 from sameface.model.bundles.contract import NAME, freeze
-from sameface.model.decision.calibration import Calibration, Curve, Evidence, GroupRates
+from sameface.model.decision.calibration import (
+    Calibration,
+    Curve,
+    ErrorRates,
+    Evidence,
+    GroupRates,
+    Rate,
+    SingleComparisons,
+)
 from sameface.model.errors import BundleRefused, CalibrationNotFound, CalibrationRefused
 from sameface.model.files import write_atomically
-from sameface.model.measurement.face_counts import Worth
-from sameface.model.measurement.intervals import ErrorRates, Rate
 
 
 class Calibrations:
@@ -79,7 +85,7 @@ def read_calibration(fields: Mapping[str, Any]) -> Calibration:
         evidence=Evidence(**fields["evidence"]),
         curve=Curve(similarities, fmrs, to_number(curve["tail_scale"])),
         fusions={
-            fusion: Worth(freeze(worth["faces"]), freeze(worth["comparisons"]))
+            fusion: SingleComparisons(freeze(worth["faces"]), freeze(worth["comparisons"]))
             for fusion, worth in fields["fusions"].items()
         },
         decades=tuple(map(read_rates, fields["decades"])),

@@ -1,14 +1,16 @@
-"""Two embeddings to a similarity."""
+"""Two embeddings to a similarity, and the digits in which every similarity is shown and decided on."""
 
 import numpy as np
 
 from sameface.model.errors import ModelMismatch
 from sameface.model.faces import Embedding
-from sameface.model.measurement.scores import DIGITS
+
+DIGITS = 6
+STEPS = 1_000_000  # from 0 to 1, of one unit of the last digit
 
 
 def measure_similarity(probe: Embedding, reference: Embedding) -> float:
-    """The cosine, higher is closer, in the digits that are shown and decided on."""
+    """The cosine of two unit embeddings, higher is closer, rounded to `DIGITS`."""
     if probe.identity != reference.identity:
         raise ModelMismatch("Embeddings of two models cannot be compared.")
     return round(float(np.clip(probe.values @ reference.values, -1, 1)), DIGITS)

@@ -1,16 +1,23 @@
-"""Labelled faces to a calibration."""
+"""Labelled faces to a calibration: the curve, its tail, and the rates that the data supports."""
 
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from sameface.model.bundles.bundle import Bundle
-from sameface.model.decision.calibration import Calibration, Evidence, fit_curve, measure_decades
+from sameface.model.decision.calibration import Calibration, Curve, ErrorRates, Evidence
 from sameface.model.decision.calibration_files import complete_name
+from sameface.model.decision.similarity import STEPS
 from sameface.model.errors import LabelsRefused
 from sameface.model.measurement.face_counts import measure_fusions
 from sameface.model.measurement.groups import Group, measure_groups
+from sameface.model.measurement.intervals import measure_rates
 from sameface.model.measurement.labelled_photos import LabelledFaces
-from sameface.model.measurement.scores import score_all_pairs
+from sameface.model.measurement.scores import LabelledEmbeddings, Scores, score_all_pairs
+
+RULE_OF_30 = 30  # false matches that must be expected where a rate counts as supported
+KNOTS_PER_DECADE = 20
+TAIL = 10  # the tail is fitted to this many times the false matches of the lowest supported rate
 
 
 def calibrate(
@@ -52,3 +59,36 @@ def calibrate(
         decades=measure_decades(faces.embedded, curve),
         groups=measure_groups(groups, working),
     )
+
+
+def fit_curve(impostors: Sequence[Scores]) -> Curve:
+    """The curve of the impostor scores; of several groups, at every rate that of the worst group."""
+    scarcest = min(group.pairs for group in impostors)
+    if scarcest <= RULE_OF_30 * TAIL:
+        raise LabelsRefused(
+            f"There are {scarcest:,} impostor pairs; it takes more than {RULE_OF_30 * TAIL}, of more people."
+        )
+    lowest = RULE_OF_30 / scarcest
+    steps = math.ceil(-math.log10(lowest) * KNOTS_PER_DECADE)
+    levels = [*(10 ** (-step / KNOTS_PER_DECADE) for step in range(steps)), lowest]
+    # Where many pairs are equally similar, several rates share a threshold: the lowest of them holds there.
+    knots = {max(group.find_threshold(level) for group in impostors): level for level in levels}
+    tail = max(group.mean_excess(group.find_threshold(lowest * TAIL)) for group in impostors)
+    return Curve(tuple(knots), tuple(knots.values()), max(tail, 1 / STEPS))
+
+
+def measure_decades(faces: LabelledEmbeddings, curve: Curve) -> tuple[ErrorRates, ...]:
+    """The error rates, with their intervals, at the thresholds of all supported decades of FMR."""
+    supported = math.floor(-math.log10(curve.lowest_fmr) + 1e-9)
+    thresholds = [curve.similarity_at(10.0**-decade) for decade in range(1, supported + 1)]
+    return tuple(measure_rates(faces, thresholds)) if thresholds else ()
+
+
+def need_more(lowest_fmr: float, people: int) -> tuple[float, int, int]:
+    """The next decade of FMR, and the numbers of impostor pairs and of people that are missing to support it.
+
+    Where groups set the thresholds, the pairs are those of the smallest group, the people those of all.
+    """
+    decade = 10.0 ** (math.ceil(math.log10(lowest_fmr) - 1e-9) - 1)
+    pairs = math.ceil(RULE_OF_30 / decade) - round(RULE_OF_30 / lowest_fmr)
+    return decade, pairs, math.ceil(people * math.sqrt(lowest_fmr / decade)) - people

@@ -1,12 +1,12 @@
 """How sure a measured error rate is: a bootstrap over people, because pairs that share a person are alike."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sameface.model.decision.calibration import ErrorRates, Rate
 from sameface.model.faces import Floats
 from sameface.model.measurement.scores import (
     Flags,
@@ -25,24 +25,6 @@ SEED = 20180109
 LEVEL = 95  # per cent
 NONE_SEEN = 3.0  # of n without an error, 95 % sure: the rate is below 3 / n
 PAIRS_AT_ONCE = 16_384
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """An error rate as it was measured, and the 95 % interval it may really lie in."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorRates:
-    """Both error rates at a threshold."""
-
-    threshold: float
-    fmr: Rate
-    fnmr: Rate
 
 
 def summarize(errors: float, cases: float, drawn: Rates) -> Rate:

@@ -10,14 +10,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sameface.model.decision.similarity import DIGITS, STEPS
 from sameface.model.faces import Floats, Keys
 
 Counts: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 Steps: TypeAlias = NDArray[np.int32]
 
-DIGITS = 6  # in which similarities are shown, decided on and therefore counted
-STEPS = 1_000_000  # from 0 to 1
 TILE = 1024  # faces by faces that are compared at a time
 
 

@@ -3,19 +3,20 @@
 import numpy as np
 import pytest
 
-from sameface.model.measurement.face_counts import Worth, measure_fusions
+from sameface.model.decision.calibration import SingleComparisons
+from sameface.model.measurement.face_counts import measure_fusions
 from tests.model.strangers import draw_people
 
 
 def test_a_single_face_is_one_comparison() -> None:
-    assert Worth().of(1) == 1
-    assert Worth((1.0, 2.0), (1.0, 1.5)).of(1) == 1
+    assert SingleComparisons().of(1) == 1
+    assert SingleComparisons((1.0, 2.0), (1.0, 1.5)).of(1) == 1
 
 
 def test_beyond_what_was_measured_it_grows_like_the_faces() -> None:
-    assert Worth().of(3) == 3
-    assert Worth((1.0, 2.0), (1.0, 1.5)).of(4) == 3
-    assert Worth((1.0, 2.0), (1.0, 1.5)).of(1.5) == 1.25
+    assert SingleComparisons().of(3) == 3
+    assert SingleComparisons((1.0, 2.0), (1.0, 1.5)).of(4) == 3
+    assert SingleComparisons((1.0, 2.0), (1.0, 1.5)).of(1.5) == 1.25
 
 
 def test_the_best_of_several_faces_costs_more_than_their_mean() -> None:
@@ -29,4 +30,7 @@ def test_the_best_of_several_faces_costs_more_than_their_mean() -> None:
 
 @pytest.mark.parametrize(("people", "faces"), [(300, 1), (20, 8)])
 def test_without_enough_people_of_several_faces_nothing_is_measured(people: int, faces: int) -> None:
-    assert measure_fusions(draw_people(people, faces)) == {"max": Worth(), "mean": Worth()}
+    assert measure_fusions(draw_people(people, faces)) == {
+        "max": SingleComparisons(),
+        "mean": SingleComparisons(),
+    }
