@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The command line of training: prepare, synthesize, train, export and evaluate."""

@@ -17,7 +17,7 @@ from sameface.training.data.synthetic.people import write_identities, write_pair
 
 app = typer.Typer()
 
-LIMITS = ImageLimits(max_bytes=100_000_000)  # a folder of one's own is no upload: large files are welcome
+LIMITS = ImageLimits(max_bytes=100_000_000)  # above the limit of uploads: these are the user's own files
 
 
 @app.command()
@@ -45,7 +45,7 @@ def prepare(
 
 
 def show_summary(summary: Summary, out: Path) -> None:
-    """How many crops there are, and what became of the other photos."""
+    """Print the number of crops, and why the other photos were dropped."""
     crops = summary.crops_made + summary.already_there
     console.print(
         f"[green]{crops} crops[/green] of {summary.photos} photos of {summary.identities} identities are in "

@@ -1,4 +1,4 @@
-"""The command that says what a bundle is worth on some data."""
+"""The command that measures a bundle on test data."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +11,8 @@ from sameface.model.commands.calibrate import Aligned, BundleFolder, Groups, fin
 from sameface.model.commands.photos import AsJson, Data, Detector, Device, pipeline_for
 from sameface.model.commands.terminal import console, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA
+from sameface.model.decision.calibration import Rate
 from sameface.model.decision.thresholds import Rule
-from sameface.model.measurement.intervals import Rate
 from sameface.training.evaluation.data_sets import EvaluationData, open_data
 from sameface.training.evaluation.evaluate import Evaluation
 from sameface.training.evaluation.evaluate import evaluate as measure
@@ -50,7 +50,7 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Measure a bundle's error rates, with intervals, and write a report with curves."""
-    Rule(rate=target_fmr)
+    Rule(rate=target_fmr)  # refuses a rate outside 0 to 1, before anything is embedded
     opened = open_data(test_set, aligned=aligned)
     evaluations = [
         run(find_bundle(chosen, data), opened, groups, target_fmr, data, detector, device)
@@ -74,13 +74,13 @@ def run(
     detector: Path | None,
     device: str,
 ) -> Evaluation:
-    """One bundle on the data."""
+    """Evaluate one bundle."""
     with pipeline_for(data, recognizer, detector, device) as pipeline, report_counts() as progress:
         return measure(pipeline, opened, groups=groups, target_fmr=target_fmr, progress=progress)
 
 
 def show(evaluations: list[Evaluation]) -> None:
-    """The most important figures, a column for each bundle."""
+    """Print the most important rates, a column per bundle."""
     first = evaluations[0]
     table = Table(escape(first.data), *(escape(evaluation.bundle) for evaluation in evaluations))
     if first.accuracy:
@@ -105,5 +105,5 @@ def show(evaluations: list[Evaluation]) -> None:
 
 
 def describe(rate: Rate) -> str:
-    """A rate and its interval."""
+    """A rate with its interval, in percent."""
     return f"{rate.value:.2%} ({rate.low:.2%} to {rate.high:.2%})"

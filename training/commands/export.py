@@ -1,4 +1,4 @@
-"""The command that makes a bundle of a checkpoint."""
+"""The command that exports a checkpoint as a bundle."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -69,7 +69,7 @@ def export(
 def read_trial(
     kinds: list[str], pairs: Path | None, images: Path | None, calibration: Path | None, max_loss: float
 ) -> Trial | None:
-    """What the networks are tried on, if anything; a variant is never kept untried."""
+    """The trial that the options describe, None without pairs; variants need one."""
     if unknown := [kind for kind in kinds if kind not in VARIANTS]:
         raise BundleRefused(f"No variant is called {', '.join(unknown)}; known are {', '.join(VARIANTS)}.")
     if pairs and images:
@@ -81,7 +81,7 @@ def read_trial(
 
 
 def export_variants(kinds: list[str], exported: Bundle, trained: Trained, trial: Trial) -> list[Bundle]:
-    """All variants that are good enough; if one is not, an error says so and what there is all the same."""
+    """Export the variants; if any is refused, raise an error that also lists the bundles that were kept."""
     bundles, refusals = [], []
     for kind in kinds:
         try:
@@ -95,7 +95,7 @@ def export_variants(kinds: list[str], exported: Bundle, trained: Trained, trial:
 
 
 def show_bundles(bundles: list[Bundle], *, as_json: bool) -> None:
-    """What was made, a line each."""
+    """Print each bundle and its measurements."""
     if as_json:
         print_json([describe_bundle(bundle) | {"parity": bundle.contract.parity} for bundle in bundles])
         return

@@ -1,4 +1,4 @@
-"""The command that trains."""
+"""The command that trains a network."""
 
 import logging
 from pathlib import Path
@@ -19,8 +19,8 @@ app = typer.Typer()
 
 
 @app.callback()
-def root() -> None:
-    """Train."""
+def room() -> None:
+    """Keep `train` a command by name although it is the only one."""
 
 
 @app.command("train")
@@ -40,7 +40,7 @@ def train_recipe(
     as_json: AsJson = False,
 ) -> None:
     """Train a network by a recipe; on Ctrl-C it keeps a checkpoint first."""
-    # Here, because they load torch, which a list of commands can do without.
+    # Imported here because they load torch, which listing the commands does not need.
     from sameface.training.loop.train import train
     from sameface.training.recipe import read_recipe
 
@@ -57,7 +57,7 @@ def train_recipe(
 
 
 def describe(outcome: "Outcome") -> str:
-    """Where a run ended, and what to do next."""
+    """How the run ended, and the command to run next."""
     kept = f"{outcome.images:,} images, kept in [green]{escape(str(outcome.checkpoint))}[/green]"
     if outcome.stopped_by:
         return f"Stopped after {kept}. Go on with --resume."

@@ -19,15 +19,15 @@ AHEAD = 4  # batches that are read before they are asked for
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Crops before augmentation, their labels, and their indexes in the face set."""
+    """Crops before augmentation, their labels, and their indices in the face set."""
 
     crops: Tensor  # uint8 (batch, 3, 112, 112), contiguous, because augmentation is faster on it
     labels: Tensor  # (batch,)
-    indexes: NDArray[np.int64]  # (batch,)
+    indices: NDArray[np.int64]  # (batch,)
 
 
 class BatchOrder:
-    """The indexes of each batch: every image once per epoch, or P people with K images each.
+    """The indices of each batch: every image once per epoch, or P people with K images each.
 
     A batch follows from the seed and its number alone, so a resumed run continues with the same batches.
     """
@@ -54,7 +54,7 @@ class BatchOrder:
     def _shuffle(self, epoch: int) -> list[NDArray[np.int64]]:
         if self.sampler:
             self.sampler.set_epoch(epoch)
-            return [np.array(indexes) for indexes in self.sampler]
+            return [np.array(indices) for indices in self.sampler]
         order = np.random.default_rng((self.seed, epoch)).permutation(self.size)
         if self.size < self.batch:  # a set smaller than a batch is repeated within it
             return [np.resize(order, self.batch)]
@@ -80,13 +80,13 @@ class Loader:
         while waiting:
             yield waiting.popleft().result()
 
-    def read(self, indexes: NDArray[np.int64]) -> Batch:
+    def read(self, indices: NDArray[np.int64]) -> Batch:
         """Read one batch."""
-        read = [self.faces.read(int(index)) for index in indexes]
+        read = [self.faces.read(int(index)) for index in indices]
         # With numpy, because torch would start a thread pool for every reader, and with more threads than
         # cores the pool of the network falls asleep between its steps.
         crops = np.ascontiguousarray(np.stack([crop for crop, _ in read]).transpose(0, 3, 1, 2))
-        return Batch(torch.from_numpy(crops), torch.tensor([label for _, label in read]), indexes)
+        return Batch(torch.from_numpy(crops), torch.tensor([label for _, label in read]), indices)
 
     def close(self) -> None:
         """Stop the threads."""

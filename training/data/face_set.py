@@ -45,7 +45,7 @@ class FaceSet:
         return len(self.places) * (1 + self.blends)
 
     def read(self, index: int) -> tuple[Pixels, int]:
-        """The crop (112, 112, 3) and the label at `index`; indexes after the images are blends."""
+        """The crop (112, 112, 3) and the label at `index`; indices after the images are blends."""
         if index < len(self.places):
             return self.read_image(index)
         random = np.random.default_rng(index)  # the same blend each time: its teacher's embedding is cached

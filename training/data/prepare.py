@@ -85,8 +85,8 @@ class FaceCutter:
 def open_cutter(options: PipelineOptions, policy: str = "prominent") -> FaceCutter:
     """Load the detector, with a session per thread; no recogniser is needed."""
     bundle = load_bundle(options.detector, "detector")
-    runtime = open_sessions(bundle, select_device(options.device), options.cache, options.threads)
-    return FaceCutter(Detector(bundle, runtime, options.detection), options, policy)
+    sessions = open_sessions(bundle, select_device(options.device), options.cache, options.threads)
+    return FaceCutter(Detector(bundle, sessions, options.detection), options, policy)
 
 
 def prepare_faces(

@@ -1,4 +1,4 @@
-"""Data to evaluate on: pairs as LFW lists them, InsightFace's .bin files, templates, and labelled folders."""
+"""Test data: pairs in the format of LFW, InsightFace's .bin files, IJB's templates, and labelled folders."""
 
 import io
 import pickle
@@ -15,19 +15,19 @@ from sameface.model.measurement.embed_photos import Embed, Failure, embed_all
 from sameface.model.measurement.labelled_photos import LabelledFaces, read_labelled
 from sameface.model.measurement.lfw_pairs import read_pairs
 from sameface.model.measurement.scores import ListedPairs
+from sameface.model.observer import Progress
 from sameface.model.photo.image import read_photo
-from sameface.model.progress import Progress
 from sameface.training.evaluation.ijb_templates import find_template_lists, read_templates
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListedFaces:
-    """Pairs of a list with their similarities, and what became of the photos."""
+    """The pairs of a list with their similarities, and the photos that could not be embedded."""
 
     pairs: ListedPairs
     photos: int
     failed: list[Failure]
-    drawn_over: str  # what intervals draw: people where the list tells who is who, else pairs
+    drawn_over: str  # by the bootstrap: people if the list identifies them, else pairs
 
 
 Material = LabelledFaces | ListedFaces
@@ -35,16 +35,16 @@ Material = LabelledFaces | ListedFaces
 
 @dataclass(frozen=True, slots=True)
 class EvaluationData:
-    """Some data, and how it is read."""
+    """Test data, and the function that reads it."""
 
     name: str
     kind: str
-    aligned: bool  # its pictures are crops
+    aligned: bool  # its pictures are aligned crops
     read: Callable[[Embed, int, Progress], Material]
 
 
 def open_data(path: Path, *, aligned: bool = False) -> EvaluationData:
-    """The data at a path, told by what is there."""
+    """Tell the kind of the data at `path` by the files that are there."""
     path = path.expanduser().absolute()
     if path.is_file():
         return EvaluationData(path.stem, "bin", True, lambda *how: read_bin(path, *how))
@@ -58,7 +58,7 @@ def open_data(path: Path, *, aligned: bool = False) -> EvaluationData:
 def compare_listed(
     embeddings: Mapping[str, Floats], probes: Sequence[str], references: Sequence[str]
 ) -> Floats:
-    """The similarity of each pair of names, NaN where one has no embedding."""
+    """The similarity of each probe and reference, NaN where one has no embedding."""
 
     def compare(probe: str, reference: str) -> float:
         there = probe in embeddings and reference in embeddings
@@ -68,7 +68,7 @@ def compare_listed(
 
 
 def read_listed(folder: Path, embed: Embed, threads: int, progress: Progress) -> ListedFaces:
-    """`pairs.txt` over the pictures beside it or in `images`."""
+    """Embed and compare the pairs of `pairs.txt`, whose pictures are beside it or in `images`."""
     images = folder / "images" if (folder / "images").is_dir() else folder
     pairs = read_pairs(folder / "pairs.txt", images)
     probes, references = [str(pair.probe) for pair in pairs], [str(pair.reference) for pair in pairs]
@@ -85,11 +85,11 @@ def read_listed(folder: Path, embed: Embed, threads: int, progress: Progress) ->
     return ListedFaces(listed, found.count, found.failed, "people")
 
 
-FOLDS = 10  # of a .bin file, which does not say
+FOLDS = 10  # of a .bin file, which does not number them
 
 
 def read_bin(file: Path, embed: Embed, threads: int, progress: Progress) -> ListedFaces:
-    """A verification set of InsightFace: pictures two by two, and whether each two show one person."""
+    """Embed and compare a verification set of InsightFace: two pictures and a flag per pair."""
     pictures, same = unpickle_bin(file)
     names = [str(number) for number in range(len(pictures))]
     found = embed_all(names, lambda name: pictures[int(name)], embed, threads, progress)
@@ -100,7 +100,7 @@ def read_bin(file: Path, embed: Embed, threads: int, progress: Progress) -> List
 
 
 class PlainUnpickler(pickle.Unpickler):
-    """Reads what such files are made of, lists, bytes, truth values and arrays, and nothing that runs."""
+    """Unpickles the lists, bytes, booleans and arrays of which .bin files consist, and nothing that runs."""
 
     ALLOWED: ClassVar = {
         ("numpy", "ndarray"),
@@ -113,15 +113,15 @@ class PlainUnpickler(pickle.Unpickler):
     }
 
     def find_class(self, module: str, name: str) -> Any:
-        """One of the few that are known to be harmless."""
-        module = module.replace("numpy.core", "numpy._core")  # as it was called before
+        """Resolve a class only if it is in ALLOWED."""
+        module = module.replace("numpy.core", "numpy._core")  # the name before numpy 2
         if (module, name) not in self.ALLOWED:
             raise pickle.UnpicklingError(f"{module}.{name} is not allowed here")
         return super().find_class(module, name)
 
 
 def unpickle_bin(file: Path) -> tuple[list[bytes], "np.ndarray[Any, np.dtype[np.bool_]]"]:
-    """The pictures and whether each two of them show one person."""
+    """The encoded pictures, and for each two of them whether they show one person."""
     try:
         pictures, same = PlainUnpickler(io.BytesIO(file.read_bytes()), encoding="bytes").load()
         content = [bytes(picture) for picture in pictures]
@@ -136,7 +136,7 @@ def unpickle_bin(file: Path) -> tuple[list[bytes], "np.ndarray[Any, np.dtype[np.
 def read_template_pairs(
     faces: Path, pairs: Path, images: Path, embed: Embed, threads: int, progress: Progress
 ) -> ListedFaces:
-    """Templates of several pictures, and pairs of templates, as IJB lists them."""
+    """Embed and compare the pairs of templates that IJB lists, each template of several pictures."""
     templates = read_templates(faces, pairs)
     names = list(dict.fromkeys(templates.pictures))
     found = embed_all(names, lambda name: read_photo(images / name), embed, threads, progress)

@@ -1,26 +1,22 @@
-"""What a bundle is worth on some data: error rates with intervals, measured on the server's own path."""
+"""The error rates of a bundle on test data, with intervals, measured through the server's own pipeline."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from sameface.model.decision.calibration import RULE_OF_30, GroupRates
+from sameface.model.decision.calibration import ErrorRates, GroupRates, Rate
+from sameface.model.decision.similarity import STEPS
 from sameface.model.errors import LabelsRefused
 from sameface.model.measurement.embed_photos import choose_embed
+from sameface.model.measurement.fit_calibration import RULE_OF_30
 from sameface.model.measurement.groups import measure_groups, read_groups
-from sameface.model.measurement.intervals import (
-    ErrorRates,
-    Rate,
-    measure_mean_rate,
-    measure_rates,
-    measure_share,
-)
+from sameface.model.measurement.intervals import measure_mean_rate, measure_rates, measure_share
 from sameface.model.measurement.labelled_photos import LabelledFaces
 from sameface.model.measurement.lfw_pairs import decide_by_folds
-from sameface.model.measurement.scores import STEPS, LabelledEmbeddings, ListedPairs, Scores, score_all_pairs
+from sameface.model.measurement.scores import LabelledEmbeddings, ListedPairs, Scores, score_all_pairs
+from sameface.model.observer import Progress, ignore_progress
 from sameface.model.pipeline import Pipeline
-from sameface.model.progress import Progress, ignore_progress
 from sameface.training.evaluation.data_sets import EvaluationData, ListedFaces
 from sameface.training.evaluation.open_set import Identification, measure_identification
 
@@ -31,25 +27,25 @@ BINS = 100  # of a histogram, from -1 to 1
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """The share of a list's pairs that are decided right, each fold by the threshold of the others."""
+    """The share of pairs decided right, each fold at the best threshold of the other folds."""
 
     rate: Rate
     threshold: float
-    missing: int  # pairs that lack a face, counted as wrong
+    missing: int  # pairs in which a photo has no face, counted as wrong
 
 
 @dataclass(frozen=True, slots=True)
 class DecadeRates:
-    """What a target FMR costs."""
+    """The error rates at the threshold for a target FMR."""
 
     target_fmr: float
     rates: ErrorRates
-    supported: bool  # by thirty expected false matches
+    supported: bool  # thirty false matches or more are expected
 
 
 @dataclass(frozen=True, slots=True)
 class CalibratedRates:
-    """What the bundle's own calibration promises, and the rates that were seen at its threshold."""
+    """The target FMR of the bundle's calibration, and the rates measured at its threshold."""
 
     calibration: str
     target_fmr: float
@@ -58,7 +54,7 @@ class CalibratedRates:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Points of the DET curve, and histograms of the scores."""
+    """Points of the DET curve, and histograms of the similarities."""
 
     fmrs: tuple[float, ...]
     fnmrs: tuple[float, ...]
@@ -68,7 +64,7 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A bundle on some data."""
+    """The measurements of one bundle on one data set."""
 
     bundle: str
     identity: str
@@ -76,7 +72,7 @@ class Evaluation:
     data: str
     kind: str
     photos: int
-    failed: int  # of them, without a face to embed
+    failed: int  # photos without a face to embed
     genuine_pairs: int
     impostor_pairs: int
     drawn_over: str
@@ -98,7 +94,7 @@ def evaluate(
     target_fmr: float | None = None,
     progress: Progress = ignore_progress,
 ) -> Evaluation:
-    """Embed the data as the server would, and measure."""
+    """Embed `data` as the server would, and measure; `groups` is a CSV of `identity,group`."""
     embed = choose_embed(pipeline, aligned=data.aligned)
     material = data.read(embed, pipeline.options.threads, progress)
     pairs = material.embedded if isinstance(material, LabelledFaces) else material.pairs
@@ -119,7 +115,7 @@ def evaluate(
         genuine_pairs=genuine.pairs,
         impostor_pairs=impostor.pairs,
         drawn_over=material.drawn_over if isinstance(material, ListedFaces) else "people",
-        accuracy=measure_accuracy(pairs),
+        accuracy=measure_fold_accuracy(pairs),
         eer=measure_mean_rate(pairs, threshold),
         eer_threshold=threshold,
         decades=measure_decades(pairs, impostor),
@@ -131,14 +127,14 @@ def evaluate(
 
 
 def find_equal(genuine: Scores, impostor: Scores) -> float:
-    """The threshold at which both error rates are closest to each other."""
+    """The threshold at which FMR and FNMR are closest to each other."""
     fmrs = impostor.from_here_up / impostor.pairs
     fnmrs = 1 - genuine.from_here_up / genuine.pairs
     return round(int(np.argmin(np.abs(fmrs - fnmrs))) / STEPS - 1, 6)
 
 
-def measure_accuracy(pairs: LabelledEmbeddings | ListedPairs) -> Accuracy | None:
-    """The accuracy of a list that has folds; by the best threshold of its own pairs it would be flattered."""
+def measure_fold_accuracy(pairs: LabelledEmbeddings | ListedPairs) -> Accuracy | None:
+    """The accuracy of a list with folds, else None: a threshold found on the same pairs would flatter it."""
     if isinstance(pairs, LabelledEmbeddings) or len(np.unique(pairs.folds)) < 2:
         return None
     wrong, threshold = decide_by_folds(pairs.similarities, pairs.same, pairs.folds)
@@ -147,7 +143,7 @@ def measure_accuracy(pairs: LabelledEmbeddings | ListedPairs) -> Accuracy | None
 
 
 def measure_decades(pairs: LabelledEmbeddings | ListedPairs, impostor: Scores) -> tuple[DecadeRates, ...]:
-    """FNMR at FMR 1e-1 to 1e-6, at the thresholds that these very pairs give."""
+    """FNMR at FMR 1e-1 to 1e-6, at thresholds found on the same pairs."""
     rows = measure_rates(pairs, [impostor.find_threshold(fmr) for fmr in DECADES])
     return tuple(
         DecadeRates(fmr, rates, fmr * impostor.pairs >= RULE_OF_30 * (1 - 1e-9))
@@ -158,7 +154,7 @@ def measure_decades(pairs: LabelledEmbeddings | ListedPairs, impostor: Scores) -
 def measure_calibrated(
     pipeline: Pipeline, pairs: LabelledEmbeddings | ListedPairs, target_fmr: float | None
 ) -> CalibratedRates | None:
-    """Whether the bundle's calibration holds on these pairs."""
+    """The rates at the threshold of the bundle's calibration, None without a calibration."""
     calibration = pipeline.thresholds.calibrations.default
     if calibration is None:
         return None
@@ -168,7 +164,7 @@ def measure_calibrated(
 
 
 def choose_threshold(pipeline: Pipeline, impostor: Scores, target_fmr: float | None) -> float:
-    """Where groups are compared: at the calibration's threshold, else at the one of these pairs."""
+    """The threshold at which groups are compared: the calibration's, or else found on the impostor pairs."""
     target = target_fmr or pipeline.thresholds.target_fmr
     calibration = pipeline.thresholds.calibrations.default
     return calibration.curve.similarity_at(target) if calibration else impostor.find_threshold(target)
@@ -177,7 +173,7 @@ def choose_threshold(pipeline: Pipeline, impostor: Scores, target_fmr: float | N
 def compare_groups_of(
     material: LabelledFaces | ListedFaces, groups: Path | None, threshold: float
 ) -> tuple[GroupRates, ...]:
-    """How groups of people fare, where the data says who is who."""
+    """The error rates of each group of people; only a labelled folder identifies people."""
     if groups is None:
         return ()
     if not isinstance(material, LabelledFaces):
@@ -186,7 +182,7 @@ def compare_groups_of(
 
 
 def draw_curves(genuine: Scores, impostor: Scores) -> Curves:
-    """What the figures show."""
+    """The DET curve and the histograms for the figures."""
     return Curves(
         CURVE,
         tuple(genuine.share_below(impostor.find_threshold(fmr)) for fmr in CURVE),
@@ -196,6 +192,6 @@ def draw_curves(genuine: Scores, impostor: Scores) -> Curves:
 
 
 def bin_scores(scores: Scores) -> tuple[float, ...]:
-    """The share of pairs in each bin."""
+    """The share of pairs in each bin of the histogram."""
     edges = np.linspace(0, 2 * STEPS, BINS + 1).astype(int)[:-1]
     return tuple((np.add.reduceat(scores.counts, edges) / scores.pairs).tolist())

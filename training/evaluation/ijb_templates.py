@@ -1,4 +1,4 @@
-"""Templates as IJB-B and IJB-C list them: pictures and video frames of a person that are compared as one."""
+"""IJB-B's and IJB-C's templates: pictures and video frames of a person that are compared as one."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ Lists = tuple[Path, Path, Path]
 
 
 def find_template_lists(folder: Path) -> Lists | None:
-    """`*face_tid_mid.txt`, `*template_pair_label.txt` and the folder of pictures, if they are there."""
+    """`*face_tid_mid.txt`, `*template_pair_label.txt` and the folder of pictures; None without the lists."""
     for place in (folder, folder / "meta"):
         faces = sorted(place.glob("*face_tid_mid.txt"))
         pairs = sorted(place.glob("*template_pair_label.txt"))
@@ -25,11 +25,11 @@ def find_template_lists(folder: Path) -> Lists | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Templates:
-    """Which picture belongs to which medium of which template, and which templates are compared."""
+    """The template and medium of each picture, and the pairs of templates to compare."""
 
     pictures: list[str]
-    owners: Keys  # template of each picture
-    media: Keys  # a photo, or the video that a frame is from
+    owners: Keys  # the template of each picture
+    media: Keys  # the photo, or the video that a frame is from
     probes: Keys  # templates
     references: Keys
     same: Flags
@@ -63,7 +63,7 @@ class Templates:
 
 
 def join_people(templates: int, probes: Keys, references: Keys) -> Keys:
-    """Who each template is of: those that a genuine pair joins are of one person."""
+    """The person of each template, by union-find: the two templates of a genuine pair show one person."""
     people = list(range(templates))
 
     def find(template: int) -> int:
@@ -79,7 +79,7 @@ def join_people(templates: int, probes: Keys, references: Keys) -> Keys:
 
 
 def read_templates(faces: Path, pairs: Path) -> Templates:
-    """`picture template medium` and `template template label`, a line each."""
+    """Read the lines `picture template medium` of `faces` and `template template label` of `pairs`."""
     pictures, owners, media = zip(*read_columns(faces), strict=True)
     probes, references, labels = zip(*read_columns(pairs), strict=True)
     try:
@@ -91,7 +91,7 @@ def read_templates(faces: Path, pairs: Path) -> Templates:
 
 
 def read_columns(file: Path) -> list[list[str]]:
-    """Lines of three words."""
+    """The lines of a file, three words each."""
     try:
         rows = [line.split() for line in file.read_text("utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:

@@ -1,16 +1,17 @@
-"""Open-set identification: of probes that are enrolled and probes that are not, how many are told right."""
+"""Open-set identification: the error rates of probes of enrolled people and of strangers."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from sameface.model.decision.calibration import RULE_OF_30
+from sameface.model.decision.calibration import Rate
 from sameface.model.faces import Floats, Keys
-from sameface.model.measurement.intervals import Rate, draw_people, summarize
+from sameface.model.measurement.fit_calibration import RULE_OF_30
+from sameface.model.measurement.intervals import draw_people, summarize
 from sameface.model.measurement.scores import Flags, LabelledEmbeddings, count_scores
 
 FPIRS = (0.1, 0.01, 0.001)
-LEFT_OUT = 3  # of those who could be enrolled, every third is not
+LEFT_OUT = 3  # every third person who could be enrolled is left out
 SEED = 1
 PROBES_AT_ONCE = 1024
 
@@ -23,22 +24,22 @@ class SearchRates:
     threshold: float
     fpir: Rate
     fnir: Rate
-    supported: bool  # by thirty expected false positives
+    supported: bool  # thirty false positives or more are expected
 
 
 @dataclass(frozen=True, slots=True)
 class Identification:
-    """A gallery of one face per person, and how probes fare in it."""
+    """The error rates of searches in a gallery of one face per person."""
 
     enrolled: int
-    mated: int  # probes of people who are enrolled
-    unmated: int  # and of people who are not
-    first: Rate  # the right person comes first, whatever the similarity
+    mated: int  # probes of enrolled people
+    unmated: int  # probes of strangers
+    first: Rate  # mated probes whose own person ranks first, at any similarity
     rows: tuple[SearchRates, ...]
 
 
 def measure_identification(faces: LabelledEmbeddings) -> Identification | None:
-    """Enrol two of three people who have several faces by their first; all other faces are probes."""
+    """Enrol two of three people with several faces by their first face, and search for all other faces."""
     enrolled = choose_enrolled(faces)
     _, first = np.unique(faces.people, return_index=True)
     in_gallery = np.zeros(len(faces.people), bool)
@@ -74,26 +75,26 @@ def measure_identification(faces: LabelledEmbeddings) -> Identification | None:
 
 
 def choose_enrolled(faces: LabelledEmbeddings) -> Keys:
-    """Two of three of the people who have several faces."""
+    """Two of three people who have several faces, shuffled by a fixed seed."""
     people, counts = np.unique(faces.people, return_counts=True)
     several = np.random.default_rng(SEED).permutation(people[counts > 1])
     return np.asarray(several[np.arange(len(several)) % LEFT_OUT != 0])
 
 
 def search(gallery: LabelledEmbeddings, faces: LabelledEmbeddings, probes: Flags) -> tuple[Floats, Flags]:
-    """The highest similarity of each probe, and whether it is with its own person."""
+    """The highest similarity of each probe, and whether it is that of the probe's own person."""
     asked, owners = faces.embeddings[probes], faces.people[probes]
-    best, right = [], []
+    highest, right = [], []
     for start in range(0, len(asked), PROBES_AT_ONCE):
         similarities = asked[start : start + PROBES_AT_ONCE] @ gallery.embeddings.T
         places = similarities.argmax(1)
-        best.append(similarities[np.arange(len(places)), places])
+        highest.append(similarities[np.arange(len(places)), places])
         right.append(gallery.people[places] == owners[start : start + PROBES_AT_ONCE])
-    return np.concatenate(best), np.concatenate(right)
+    return np.concatenate(highest), np.concatenate(right)
 
 
 def measure_probes(marked: Flags, owners: Keys) -> Rate:
-    """The share of probes that are marked; an interval draws people with all their probes."""
+    """The share of probes that are marked; the bootstrap draws people with all their probes."""
     _, people = np.unique(owners, return_inverse=True)
     weights = draw_people(int(people.max()) + 1)
     errors = np.bincount(people, marked)

@@ -8,7 +8,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sameface.model.decision.calibration import RULE_OF_30
+from sameface.model.measurement.fit_calibration import RULE_OF_30
 from sameface.training.evaluation.evaluate import BINS, Evaluation
 
 COLOURS = ("#1f5fa8", "#c8501e")
@@ -21,12 +21,12 @@ def plot_det(evaluations: Sequence[Evaluation]) -> Figure:
     figure, axes = start("false match rate", "false non-match rate", "DET")
     for evaluation, colour in zip(evaluations, COLOURS, strict=False):
         curves = evaluation.curves
-        seen = np.array(curves.fnmrs) > 0  # a logarithm has no place for none
+        seen = np.array(curves.fnmrs) > 0  # 0 has no logarithm
         axes.plot(
             np.array(curves.fmrs)[seen], np.array(curves.fnmrs)[seen], color=colour, label=evaluation.bundle
         )
         mark_supported(axes, evaluation, colour)
-    least = 0.5 / max(evaluation.genuine_pairs for evaluation in evaluations)  # less cannot be seen
+    least = 0.5 / max(evaluation.genuine_pairs for evaluation in evaluations)  # lower rates cannot be seen
     axes.set(xscale="log", yscale="log", xlim=(1e-6, 1), ylim=(least, 1))
     return finish(figure, axes)
 
@@ -43,13 +43,13 @@ def plot_roc(evaluations: Sequence[Evaluation]) -> Figure:
 
 
 def mark_supported(axes: Axes, evaluation: Evaluation, colour: str) -> None:
-    """Left of this line fewer than thirty false matches are behind the curve."""
+    """Draw a dotted line, left of which fewer than thirty false matches support the curve."""
     lowest = RULE_OF_30 / evaluation.impostor_pairs
     axes.axvline(lowest, color=colour, linewidth=0.8, linestyle=":")
 
 
 def plot_scores(evaluation: Evaluation) -> Figure:
-    """How similar genuine pairs and impostors are."""
+    """Histograms of the similarities of genuine and impostor pairs."""
     figure, axes = start("similarity", "share of pairs", f"scores of {evaluation.bundle}")
     edges = np.linspace(-1, 1, BINS + 1)
     curves = evaluation.curves
@@ -69,7 +69,7 @@ def plot_scores(evaluation: Evaluation) -> Figure:
 
 
 def start(across: str, up: str, title: str) -> tuple[Figure, Axes]:
-    """An empty figure."""
+    """An empty figure with a title and labelled axes."""
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.add_subplot()
     axes.set_xlabel(across)
@@ -79,7 +79,7 @@ def start(across: str, up: str, title: str) -> tuple[Figure, Axes]:
 
 
 def finish(figure: Figure, axes: Axes) -> Figure:
-    """With a legend, and without what is not needed."""
+    """Add the grid and the legend, and remove the upper and right spines."""
     axes.grid(color="#e4e4e4", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -88,7 +88,7 @@ def finish(figure: Figure, axes: Axes) -> Figure:
 
 
 def encode(figure: Figure, kind: str) -> bytes:
-    """The figure as PNG or SVG, the same bytes for the same figure."""
+    """The figure as PNG or SVG; equal figures give equal bytes."""
     content = io.BytesIO()
     with rc_context({"svg.hashsalt": "sameface"}):
         figure.savefig(content, format=kind, dpi=144, metadata={"Date": None} if kind == "svg" else None)

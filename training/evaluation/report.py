@@ -1,4 +1,4 @@
-"""The report of an evaluation: one HTML file that needs nothing else, the same as JSON, and the figures."""
+"""The report of an evaluation: a self-contained HTML file, its numbers as JSON, and the figures."""
 
 import json
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from sameface.model.commands.terminal import to_plain
+from sameface.model.decision.calibration import Rate
 from sameface.model.files import write_atomically
 from sameface.model.measurement.groups import compare_groups
-from sameface.model.measurement.intervals import Rate
 from sameface.training.evaluation.evaluate import Evaluation
 from sameface.training.evaluation.plots import encode, plot_det, plot_roc, plot_scores
 
 
 def write_report(evaluations: Sequence[Evaluation], folder: Path) -> Path:
-    """Write everything into a folder; the path of the HTML."""
+    """Write HTML, JSON and figures into `folder`; returns the path of the HTML."""
     folder.mkdir(parents=True, exist_ok=True)
     figures = {"det": plot_det(evaluations), "roc": plot_roc(evaluations)}
     figures |= {f"scores-{evaluation.bundle}": plot_scores(evaluation) for evaluation in evaluations}
@@ -31,7 +31,7 @@ def write_report(evaluations: Sequence[Evaluation], folder: Path) -> Path:
 
 
 def render_report(evaluations: Sequence[Evaluation], figures: dict[str, Figure]) -> str:
-    """The page, its figures inside it."""
+    """The HTML page with inline figures."""
     environment = Environment(
         loader=PackageLoader("sameface.training.evaluation", "."),
         autoescape=True,
@@ -50,21 +50,21 @@ def render_report(evaluations: Sequence[Evaluation], figures: dict[str, Figure])
 
 
 def to_inline(figure: Figure) -> Markup:
-    """An SVG without the head that only a file of its own needs."""
+    """The figure as an SVG element, without the XML declaration of a file."""
     content = encode(figure, "svg").decode()
     return Markup(content[content.index("<svg") :])
 
 
 def show_percent(value: float) -> str:
-    """A share, with as many digits as say something."""
+    """A share in percent, with two decimals."""
     return f"{value:.2%}"
 
 
 def show_rate(value: float) -> str:
-    """A rate that may be small."""
+    """A rate, in scientific notation below 0.001."""
     return f"{value:.2e}" if value < 0.001 else f"{value:.4f}"
 
 
 def show_interval(rate: Rate) -> str:
-    """From where to where."""
+    """The interval of a rate in percent."""
     return f"{show_percent(rate.low)} to {show_percent(rate.high)}"

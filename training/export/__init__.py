@@ -1,1 +1,1 @@
-"""TODO room."""
+"""From a checkpoint to a bundle: ONNX, smaller variants, and the model card."""

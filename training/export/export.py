@@ -1,4 +1,4 @@
-"""A checkpoint as a bundle: the network as ONNX, checked against torch, with its contract and its card."""
+"""Exports a checkpoint as a bundle: ONNX that is checked against torch, a contract and a model card."""
 
 import copy
 import tempfile
@@ -15,38 +15,39 @@ import torch
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 
-from sameface.model.bundles.bundle import MANIFEST, Bundle, Contract, load_bundle, save_bundle
+from sameface.model.bundles.bundle import MANIFEST, Bundle, load_bundle, save_bundle
+from sameface.model.bundles.contract import Contract
 from sameface.model.bundles.published import ARCFACE_TEMPLATE, MODELS
 from sameface.model.errors import BundleRefused
-from sameface.model.runtime.session_pool import open_runtime
+from sameface.model.runtime.session_pool import open_sessions
 from sameface.training.backbones.by_name import build_backbone
 from sameface.training.backbones.cost import measure_cost
 from sameface.training.data.crop import CROP_SIDE, MEAN, STD, to_input
 from sameface.training.errors import CheckpointRefused
 from sameface.training.export.model_card import CARD, write_card
-from sameface.training.export.variants import VARIANTS, Trial, describe_accuracy, quietly, try_bundle
+from sameface.training.export.variants import VARIANTS, Trial, quietly, record_accuracy, try_bundle
 from sameface.training.loop.checkpoint import load_checkpoint
 
 OPSET = 17
-LEAST_COSINE = 0.99999  # between what torch and ONNX Runtime make of the same crop
-BATCHES = (8, 1)  # both, as a batch axis that was fixed by mistake shows in one of them only
+LEAST_COSINE = 0.99999  # between the embeddings of one crop by torch and by ONNX Runtime
+BATCHES = (8, 1)  # two sizes, because a batch axis that is fixed by mistake works for one
 
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A network as a run left it, ready to be used, and what the checkpoint says of it."""
+    """A trained backbone in evaluation mode, and the checkpoint that it is from."""
 
     backbone: nn.Module
     state: dict[str, Any]
 
     @property
     def name(self) -> str:
-        """What its recipe is called."""
+        """The name of the recipe."""
         return str(self.state["recipe"]["name"])
 
 
 def read_trained(path: Path) -> Trained:
-    """The network of a checkpoint, with its averaged weights where there are any."""
+    """Read the backbone of a checkpoint, with the moving average of its weights if there is one."""
     state = load_checkpoint(path, {})
     try:
         architecture = state["architecture"]
@@ -63,7 +64,7 @@ def read_trained(path: Path) -> Trained:
 
 
 def describe_contract(trained: Trained, name: str, licence: str) -> Contract:
-    """What the network expects, and where it comes from."""
+    """The contract of the bundle: the network's input and output, and how it was trained."""
     state, published = trained.state, {model.contract.name for model in MODELS.values()}
     if name in published:
         raise BundleRefused(f"{name} is the name of a published network; choose another.")
@@ -84,7 +85,7 @@ def describe_contract(trained: Trained, name: str, licence: str) -> Contract:
 
 
 def fold_layers(backbone: nn.Module) -> nn.Module:
-    """A copy of the backbone in which every two layers that can be one are one."""
+    """A copy of the backbone in which `fold_pair` has been applied to all neighbouring layers."""
     folded = copy.deepcopy(backbone)
     for chain in folded.modules():
         if isinstance(chain, nn.Sequential):
@@ -94,11 +95,11 @@ def fold_layers(backbone: nn.Module) -> nn.Module:
 
 
 def fold_pair(first: nn.Module, second: nn.Module) -> tuple[nn.Module, nn.Module]:
-    """A batch norm becomes part of the convolution or linear layer before it, and the stride of a one-pixel
-    pooling that of the convolution after it; other pairs come back as they are.
+    """Fold a batch norm into the convolution or linear layer before it, or a one-pixel pooling into the
+    stride of the convolution after it; other pairs are returned unchanged.
 
-    A norm before a convolution (IResNet) stays: the zeros that pad its output are not what would pad its
-    input.
+    A norm before a convolution (IResNet) stays: the convolution pads the output of the norm with zeros, which
+    is not the same as padding the input of the norm.
     """
     if isinstance(first, nn.Conv2d) and isinstance(second, nn.BatchNorm2d):
         return fuse_conv_bn_eval(first, second), nn.Identity()
@@ -111,14 +112,14 @@ def fold_pair(first: nn.Module, second: nn.Module) -> tuple[nn.Module, nn.Module
 
 
 def write_onnx(backbone: nn.Module, path: Path) -> None:
-    """The network in one file, for batches of any size."""
+    """Write the network as one ONNX file, with a batch axis of any size."""
     example = torch.zeros(2, 3, CROP_SIDE, CROP_SIDE)
     with quietly():
         torch.onnx.export(
             fold_layers(backbone),
             (example,),
             path,
-            dynamo=False,  # the new exporter needs onnxscript; plain layers come out the same of both
+            dynamo=False,  # the new exporter needs onnxscript, and exports plain layers alike
             opset_version=OPSET,
             input_names=["crops"],
             output_names=["embeddings"],
@@ -131,7 +132,7 @@ def write_onnx(backbone: nn.Module, path: Path) -> None:
 
 
 def copy_shared_weights(network: onnx.ModelProto) -> None:
-    """Give equal weights back to each layer: the exporter shares them by Identity, which hides them."""
+    """Copy weights that the exporter shares through Identity nodes, so that all are initializers again."""
     weights = {weight.name: weight for weight in network.graph.initializer}
     for node in list(network.graph.node):
         if node.op_type == "Identity" and node.input[0] in weights:
@@ -143,8 +144,8 @@ def copy_shared_weights(network: onnx.ModelProto) -> None:
 
 
 def measure_parity(backbone: nn.Module, bundle: Bundle, cache: Path) -> dict[str, Any]:
-    """How the bundle, opened as the server does, differs from the network that was trained."""
-    runtime = open_runtime(bundle, "cpu", cache)
+    """The difference of the bundle, opened as by the server, from the trained backbone on random crops."""
+    sessions = open_sessions(bundle, "cpu", cache)
     random = np.random.default_rng(0)
     differences, cosines = [], []
     for size in BATCHES:
@@ -152,12 +153,12 @@ def measure_parity(backbone: nn.Module, bundle: Bundle, cache: Path) -> dict[str
         with torch.inference_mode():
             pixels = to_input(torch.from_numpy(crops).permute(0, 3, 1, 2))
             expected = backbone(pixels).double().numpy()
-        found = runtime.run(bundle.preprocess(crops))[0].astype(np.float64)
+        found = sessions.run(bundle.preprocess(crops))[0].astype(np.float64)
         lengths = np.linalg.norm(expected, axis=1) * np.linalg.norm(found, axis=1)
         differences.append(np.abs(expected - found).max())
         cosines.append(((expected * found).sum(1) / lengths).min())
     least = float(min(cosines))
-    if not least >= LEAST_COSINE:  # also when it is not a number
+    if not least >= LEAST_COSINE:  # also if it is NaN
         raise BundleRefused(f"ONNX Runtime and torch do not agree: cosine {least:.6f} on the same crop.")
     versions = {"opset": OPSET, "torch": torch.__version__, "onnxruntime": onnxruntime.__version__}
     return {
@@ -169,12 +170,12 @@ def measure_parity(backbone: nn.Module, bundle: Bundle, cache: Path) -> dict[str
 
 
 def variant_folder(folder: Path, kind: str) -> Path:
-    """Where a variant is put: beside the float32 bundle."""
+    """The folder of a variant, beside that of the float32 bundle."""
     return folder.with_name(f"{folder.name}-{kind}")
 
 
 def refuse_taken(folder: Path, *, replacing: bool) -> None:
-    """A folder is new, empty, or holds a bundle that may go."""
+    """Refuse a folder that is neither new nor empty, unless it holds a bundle and `replacing` is set."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     if not (folder / MANIFEST).exists():
@@ -185,7 +186,7 @@ def refuse_taken(folder: Path, *, replacing: bool) -> None:
 
 @contextmanager
 def staged(folder: Path) -> Iterator[tuple[Path, Path]]:
-    """A new folder that takes its place when the block ends well, and a cache for as long as that takes."""
+    """Yield a new folder, which replaces `folder` if the block succeeds, and a temporary cache folder."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as yard:
@@ -196,7 +197,7 @@ def staged(folder: Path) -> Iterator[tuple[Path, Path]]:
                 folder.rename(old)
             try:
                 fresh.rename(folder)
-            except BaseException:  # an interrupt, too: with the yard the old bundle would go
+            except BaseException:  # also an interrupt: the old bundle would be deleted with the yard
                 if old.exists():
                     old.rename(folder)
                 raise
@@ -205,7 +206,7 @@ def staged(folder: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def finish_bundle(bundle: Bundle, parity: dict[str, Any], trained: Trained) -> None:
-    """Write what was measured into the contract, and the card."""
+    """Add the measurements in `parity` to the contract, and write the model card."""
     measured = parity.get("measured")
     contract = replace(
         bundle.contract,
@@ -217,20 +218,20 @@ def finish_bundle(bundle: Bundle, parity: dict[str, Any], trained: Trained) -> N
 
 
 def export_network(trained: Trained, contract: Contract, folder: Path, trial: Trial | None = None) -> Bundle:
-    """The float32 bundle, refused if it does not compute what was trained."""
+    """Write the float32 bundle; refused if its embeddings differ from those of the trained backbone."""
     with staged(folder) as (fresh, cache):
         file = fresh / f"{contract.name}.onnx"
         write_onnx(trained.backbone, file)
         draft = save_bundle(contract, file, fresh)
         parity = measure_parity(trained.backbone, draft, cache)
         if trial:
-            parity["measured"] = describe_accuracy(try_bundle(draft, trial.pairs, cache))
+            parity["measured"] = record_accuracy(try_bundle(draft, trial.pairs, cache))
         finish_bundle(draft, parity, trained)
     return load_bundle(folder)
 
 
 def export_variant(kind: str, exported: Bundle, trained: Trained, trial: Trial) -> Bundle:
-    """A smaller bundle beside the float32 one, refused if it loses more accuracy than it may."""
+    """Write a smaller bundle beside the float32 one; refused if it loses more than `trial.max_loss`."""
     name, full = f"{exported.contract.name}-{kind}", (exported.contract.parity or {})["measured"]
     folder = variant_folder(exported.folder, kind)
     with staged(folder) as (fresh, cache):
@@ -239,10 +240,10 @@ def export_variant(kind: str, exported: Bundle, trained: Trained, trial: Trial) 
         draft = save_bundle(replace(exported.contract, name=name), file, fresh)
         measured = try_bundle(draft, trial.pairs, cache)
         loss = full["accuracy"] - measured.accuracy
-        if not loss <= trial.max_loss + 1e-9:  # the difference of two shares is seldom exact
+        if not loss <= trial.max_loss + 1e-9:  # the difference of two floats is seldom exact
             lost = f"accuracy falls from {full['accuracy']:.4f} to {measured.accuracy:.4f}"
             raise BundleRefused(f"{lost}, by more than {trial.max_loss:g}.")
         compared = {"variant": kind, "float32_accuracy": full["accuracy"], "max_loss": trial.max_loss}
         compared["onnxruntime"] = onnxruntime.__version__
-        finish_bundle(draft, {**compared, "measured": describe_accuracy(measured)}, trained)
+        finish_bundle(draft, {**compared, "measured": record_accuracy(measured)}, trained)
     return load_bundle(folder)

@@ -1,4 +1,4 @@
-"""The model card: what a person who finds the bundle must know, and nothing that was not measured."""
+"""The model card: what a user of the bundle must know, and nothing that was not measured."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,7 +32,7 @@ agreed and what the licence allows is for the owner of the data to add here."""
 
 
 def write_card(bundle: Bundle, cost: Cost) -> str:
-    """The card of a bundle, in Markdown."""
+    """The model card of a bundle, in Markdown."""
     contract = bundle.contract
     recipe = dict(contract.recipe or {})
     trained = recipe.pop("trained")
@@ -56,7 +56,7 @@ def write_card(bundle: Bundle, cost: Cost) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table whose columns line up in plain text, too."""
+    """A Markdown table whose columns also line up as plain text."""
     cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in (header, *rows)]
     widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
     padded = [
@@ -70,7 +70,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def describe_network(
     bundle: Bundle, cost: Cost, trained: Mapping[str, Any], parity: Mapping[str, Any]
 ) -> str:
-    """What it is, in numbers."""
+    """The network's size, cost, file and licence."""
     rows = [
         ("backbone", str(trained["architecture"]["backbone"])),
         ("parameters", f"{cost.parameters:,}"),
@@ -84,7 +84,7 @@ def describe_network(
 
 
 def describe_threshold(threshold: float | None) -> str:
-    """What the server decides by."""
+    """The threshold that the server uses by default."""
     if threshold is None:
         return "It has no threshold yet: requests must bring one, or the bundle a calibration."
     return (
@@ -96,7 +96,7 @@ def describe_threshold(threshold: float | None) -> str:
 def describe_accuracy(
     recipe: Mapping[str, Any], trained: Mapping[str, Any], parity: Mapping[str, Any]
 ) -> str:
-    """How often pairs were told apart, wherever that was measured."""
+    """The accuracies that were measured, and how to read them."""
     rows = []
     if trained["accuracy"] is not None:
         pairs = Path((recipe.get("evaluation") or {}).get("pairs", "the recipe's pairs")).name
@@ -118,9 +118,9 @@ def describe_accuracy(
 
 
 def describe_data(trained: Mapping[str, Any]) -> str:
-    """How much it has seen."""
+    """The counts of the training data, and how often it was seen."""
     data = trained["data"]
-    blends = data.get("blends", 0)  # which older checkpoints do not count
+    blends = data.get("blends", 0)  # missing in older checkpoints
     passes = trained["seen"] / max(1, data["images"] + blends)
     rows = [
         ("identities", f"{data['identities']:,}"),
@@ -136,13 +136,13 @@ def describe_data(trained: Mapping[str, Any]) -> str:
 
 
 def describe_recipe(recipe: Mapping[str, Any]) -> str:
-    """The recipe, a row for each setting, defaults included."""
+    """The settings of the recipe, a row each, defaults included."""
     rows = [(f"`{key}`", show_value(value)) for key, value in flatten(recipe) if value not in (None, {}, ())]
     return table(("setting", "value"), rows)
 
 
 def flatten(settings: Mapping[str, Any], place: str = "") -> list[tuple[str, Any]]:
-    """Nested settings under their dotted names."""
+    """Nested settings as a list under dotted names."""
     flat: list[tuple[str, Any]] = []
     for key, value in settings.items():
         inner = isinstance(value, Mapping)
@@ -151,12 +151,12 @@ def flatten(settings: Mapping[str, Any], place: str = "") -> list[tuple[str, Any
 
 
 def show_value(value: Any) -> str:
-    """A setting as it would be written."""
+    """A setting as text, lists joined by commas."""
     return ", ".join(map(show_value, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def describe_parity(parity: Mapping[str, Any]) -> str:
-    """How what is served compares with what was trained."""
+    """How the exported file differs from the trained network."""
     if variant := parity.get("variant"):
         loss = parity["float32_accuracy"] - parity["measured"]["accuracy"]
         return (

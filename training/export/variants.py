@@ -1,4 +1,4 @@
-"""Smaller variants of an exported network, and the accuracy that decides whether one may stay."""
+"""Smaller variants of an exported network, and the accuracy that decides whether one is kept."""
 
 import logging
 import warnings
@@ -18,15 +18,15 @@ from sameface.model.faces import Pixels
 from sameface.model.measurement.lfw_pairs import Pair, PairAccuracy, measure_accuracy, read_pairs
 from sameface.model.photo.embed import Embedder
 from sameface.model.photo.image import PHOTO_NAMES
-from sameface.model.runtime.session_pool import open_runtime
+from sameface.model.runtime.session_pool import open_sessions
 from sameface.training.data.face_set import decode_crop
 
-CALIBRATION_CROPS = 200  # the ranges of activations settle long before
+CALIBRATION_CROPS = 200  # the ranges of activations settle with fewer
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The pairs of crops that a network is tried on, and the loss of accuracy that a variant may have."""
+    """The pairs on which bundles are measured, and the loss of accuracy that a variant may have."""
 
     pairs: list[Pair]
     calibration: list[Path]  # crops whose activations set the ranges of int8
@@ -34,7 +34,7 @@ class Trial:
 
 
 def plan_trial(pairs_file: Path, images: Path, calibration: Path | None, max_loss: float) -> Trial:
-    """A trial on the pairs of a file, whose crops also calibrate if there are none for that alone."""
+    """A trial on the pairs of a file; int8 is calibrated on `calibration`, or else on the pairs' crops."""
     pairs = read_pairs(pairs_file, images)
     shown = {crop for pair in pairs for crop in (pair.probe, pair.reference) if crop.is_file()}
     if not shown:
@@ -52,13 +52,13 @@ def list_crops(folder: Path) -> list[Path]:
 
 
 def spread(crops: list[Path], most: int) -> list[Path]:
-    """At most so many, from everywhere in the list: neighbours are of one person."""
+    """At most `most` crops, evenly spaced in the list, because neighbours show one person."""
     places = np.linspace(0, len(crops) - 1, min(most, len(crops))).round().astype(int)
     return [crops[place] for place in places]
 
 
 def read_crop(path: Path) -> Pixels | None:
-    """A crop, or nothing where there is none that can be read."""
+    """Decode the crop at `path`; None if it cannot be read."""
     try:
         return decode_crop(path.read_bytes())
     except (OSError, ValueError, Image.DecompressionBombError):
@@ -66,8 +66,8 @@ def read_crop(path: Path) -> Pixels | None:
 
 
 def try_bundle(bundle: Bundle, pairs: Sequence[Pair], cache: Path) -> PairAccuracy:
-    """The accuracy of a bundle on pairs of crops, embedded as the server would."""
-    embedder = Embedder(bundle, open_runtime(bundle, "cpu", cache))
+    """The accuracy of a bundle on pairs of crops, embedded as by the server."""
+    embedder = Embedder(bundle, open_sessions(bundle, "cpu", cache))
     embeddings = {}
     for path in {path for pair in pairs for path in (pair.probe, pair.reference)}:
         crop = read_crop(path)
@@ -82,8 +82,8 @@ def try_bundle(bundle: Bundle, pairs: Sequence[Pair], cache: Path) -> PairAccura
     return measure_accuracy(similarities, pairs)
 
 
-def describe_accuracy(measured: PairAccuracy) -> dict[str, Any]:
-    """What a contract says about it."""
+def record_accuracy(measured: PairAccuracy) -> dict[str, Any]:
+    """The accuracy as the contract stores it."""
     return {
         "accuracy": measured.accuracy,
         "pairs": measured.pairs,
@@ -93,31 +93,31 @@ def describe_accuracy(measured: PairAccuracy) -> dict[str, Any]:
 
 
 def halve(bundle: Bundle, target: Path, _trial: Trial) -> None:
-    """Weights and arithmetic in half precision; what goes in and what comes out stays float32.
+    """Convert weights and arithmetic to half precision; input and output stay float32.
 
-    A CPU without half arithmetic widens again as it computes: there the file is half as large and no faster.
+    A CPU without half-precision arithmetic computes in float32: there the file is smaller, but not faster.
     """
-    from onnxruntime.transformers.float16 import convert_float_to_float16  # only now: it is slow to import
+    from onnxruntime.transformers.float16 import convert_float_to_float16  # slow, so only here
 
     with quietly():
         onnx.save(convert_float_to_float16(onnx.load(bundle.path), keep_io_types=True), target)
 
 
 def quantise(bundle: Bundle, target: Path, trial: Trial) -> None:
-    """Weights and activations in eight bits, a scale for each output channel.
+    """Convert weights and activations to eight bits, with a scale per output channel.
 
     Weights use seven of the bits: without VNNI a processor adds two products in sixteen bits, which overflow.
     """
     from onnxruntime import quantization
 
     class Crops(quantization.CalibrationDataReader):
-        """Feeds crops one by one."""
+        """Feeds the calibration crops one by one."""
 
         def __init__(self) -> None:
             self.paths = iter(trial.calibration)
 
         def get_next(self) -> dict[str, Any] | None:
-            """The next crop that can be read, as the network's input."""
+            """The next readable crop as the network's input, None after the last."""
             for path in self.paths:
                 crop = read_crop(path)
                 if crop is not None:
@@ -144,7 +144,7 @@ VARIANTS: dict[str, Callable[[Bundle, Path, Trial], None]] = {"fp16": halve, "in
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Keep converters from talking on the terminal: what they warn of is what parity and accuracy measure."""
+    """Silence the warnings of converters: parity and accuracy measure what they warn of."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -95,7 +95,7 @@ class Learner:
         device = self.processes.device
         crops = self.recipe.augmentation.apply(batch.crops.to(device, non_blocking=True), self.generator)
         images = to_input(crops.contiguous(memory_format=torch.channels_last))
-        targets = None if self.targets is None else self.targets[batch.indexes].to(device)
+        targets = None if self.targets is None else self.targets[batch.indices].to(device)
         with torch.autocast(device.type, self.precision, enabled=self.precision != torch.float32):
             embeddings = self.network(images)
         losses: Losses = self.objective(embeddings.float(), batch.labels.to(device), targets)

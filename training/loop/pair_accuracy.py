@@ -17,7 +17,7 @@ BATCH = 64
 
 
 class PairTest:
-    """The crops of a list of pairs, decoded once; a pair without both crops counts as wrong."""
+    """The crops of a list of pairs, decoded once; a pair that lacks a crop counts as wrong."""
 
     def __init__(self, pairs: Path, images: Path) -> None:
         self.pairs = read_pairs(pairs.expanduser(), images.expanduser())

@@ -57,8 +57,8 @@ def read_targets(file: Path) -> Floats:
 def compute_targets(faces: FaceSet, bundle: Bundle, folder: DataFolder, report: Progress) -> Floats:
     """Embed every crop that `faces` returns, also those that replace unreadable ones."""
     threads = available_cores()
-    runtime = open_sessions(bundle, select_device("auto"), folder.cache, threads)
-    embedder = Embedder(bundle, runtime)
+    sessions = open_sessions(bundle, select_device("auto"), folder.cache, threads)
+    embedder = Embedder(bundle, sessions)
     targets = np.zeros((len(faces), bundle.contract.dimension or 0), np.float32)
 
     def embed(places: list[int]) -> None:

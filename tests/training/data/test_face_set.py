@@ -110,7 +110,7 @@ def test_processes_share_a_batch(folder: Path) -> None:
     [batch] = whole.batches(0, 1)
     halves = [next(iter(part.batches(0, 1))) for part in parts]
     assert batch.crops.shape == (4, 3, 112, 112)
-    assert np.concatenate([half.indexes for half in halves]).tolist() == batch.indexes.tolist()
+    assert np.concatenate([half.indices for half in halves]).tolist() == batch.indices.tolist()
     assert [label for half in halves for label in half.labels.tolist()] == batch.labels.tolist()
     for loader in (whole, *parts):
         loader.close()

@@ -10,8 +10,8 @@ from PIL import Image
 from sameface.model.errors import PairsRefused
 from sameface.model.measurement.embed_photos import choose_embed
 from sameface.model.measurement.labelled_photos import LabelledFaces
+from sameface.model.observer import ignore_progress
 from sameface.model.pipeline import Pipeline
-from sameface.model.progress import ignore_progress
 from sameface.training.evaluation.data_sets import ListedFaces, open_data, unpickle_bin
 from tests.model.measurement.test_labelled_photos import write
 from tests.pictures import encode, photo_of

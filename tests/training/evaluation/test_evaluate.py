@@ -19,7 +19,7 @@ from sameface.training.evaluation.evaluate import (
     draw_curves,
     evaluate,
     find_equal,
-    measure_accuracy,
+    measure_fold_accuracy,
 )
 from sameface.training.evaluation.report import write_report
 from tests.model.calibrated import calibrate_bundle
@@ -58,8 +58,8 @@ def test_listed_pairs_without_a_similarity_are_no_cases_but_count_as_wrong() -> 
 def test_a_list_without_folds_has_no_accuracy() -> None:
     """Its threshold would be chosen on the very pairs that it is judged by."""
     pairs = listed([0.1, 0.9, 0.2, 0.8], [False, True, False, True])
-    assert measure_accuracy(pairs) is None
-    folded = measure_accuracy(replace(pairs, folds=np.array([0, 0, 1, 1])))
+    assert measure_fold_accuracy(pairs) is None
+    folded = measure_fold_accuracy(replace(pairs, folds=np.array([0, 0, 1, 1])))
     assert folded.rate.value == 0.75  # by 0.9, the best threshold of the first fold, 0.8 is missed
 
 

@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.errors import BundleRefused, PairsRefused
 from sameface.model.photo.embed import Embedder
-from sameface.model.runtime.session_pool import open_runtime
+from sameface.model.runtime.session_pool import open_sessions
 from sameface.training.data.synthetic.people import write_identities
 from sameface.training.export.variants import VARIANTS, Trial, plan_trial, try_bundle
 from tests.training.conftest import PEOPLE
@@ -51,7 +51,7 @@ def test_a_variant_is_smaller_and_embeds_nearly_the_same(
     weights = [onnx.load(bundle.path).graph.initializer for bundle in (full, small)]
     sizes = [sum(len(weight.SerializeToString()) for weight in each) for each in weights]
     assert sizes[1] < sizes[0] * largest_share
-    bundles = [Embedder(bundle, open_runtime(bundle, "cpu", tmp_path / "cache")) for bundle in (full, small)]
+    bundles = [Embedder(bundle, open_sessions(bundle, "cpu", tmp_path / "cache")) for bundle in (full, small)]
     shown = [bundle.embed(list(draw_noise(3))) for bundle in bundles]
     cosines = [first.values @ second.values for first, second in zip(*shown, strict=True)]
     assert min(cosines) > least_cosine

@@ -11,9 +11,7 @@ from sameface.model.faces import Point
 from sameface.model.photo.align import fit_similarity
 from sameface.training.data.crop import CROP_SIDE
 
-Shape: TypeAlias = NDArray[
-    np.complex128
-]  # points x + iy in pixels of the crop, from the middle between the eyes
+Shape: TypeAlias = NDArray[np.complex128]  # points x + iy in pixels of the crop, 0 between the eyes
 Depth: TypeAlias = float | NDArray[np.float64]  # of points in front of the eyes, in the same pixels
 Colour: TypeAlias = tuple[int, int, int]
 
