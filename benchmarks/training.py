@@ -66,7 +66,7 @@ def take_bare(recipe: Recipe) -> Take:
 
 
 def take_steps(recipe: Recipe, scratch: Path, opened: ExitStack) -> Take:
-    """Steps as `training.train` takes them: read, augmented, learned from, written down."""
+    """Steps as `training.loop.train` takes them: read, augmented, learned from, written down."""
     faces = open_faces(Path(recipe.data.path), recipe.data.min_images, recipe.data.memory)
     processes = Processes(0, 1, torch.device("cpu"))
     learner = Learner(recipe, len(faces.identities), processes)
