@@ -5,7 +5,7 @@ EXTRA  := $(strip $(EXTRA))
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: serve test train-demo torture check lint format openapi clean
+.PHONY: serve test packages train-demo torture check lint format openapi clean
 
 serve: .venv/serving-$(EXTRA)
 	$(BIN)/sameface pull
@@ -14,6 +14,10 @@ serve: .venv/serving-$(EXTRA)
 
 test: .venv/developing-$(EXTRA)
 	$(BIN)/pytest
+
+# What users install, each kind in a fresh environment without torch: two minutes, so it is no part of `test`.
+packages: .venv/developing-$(EXTRA)
+	$(BIN)/pytest tests/packages --dist=loadgroup
 
 train-demo: .venv/training-$(EXTRA)
 	rm -rf runs/demo
