@@ -9,11 +9,12 @@ from fastapi import FastAPI
 from fastapi_swagger import patch_fastapi
 from starlette.middleware.cors import CORSMiddleware
 
-from sameface.api import metrics
 from sameface.api.body.read_body import UploadBudget
 from sameface.api.errors import add_error_handlers
-from sameface.api.metrics import Metrics, RequestMeter
-from sameface.api.middleware.time_limit import RequestGuard, RequestId
+from sameface.api.metrics import Metrics
+from sameface.api.middleware.request_id import RequestId
+from sameface.api.middleware.request_meter import RequestMeter
+from sameface.api.middleware.time_limit import TimeLimit
 from sameface.api.routes import (
     batch,
     calibrations,
@@ -21,6 +22,7 @@ from sameface.api.routes import (
     faces,
     health,
     identify,
+    metrics,
     models,
     people,
     verify,
@@ -61,12 +63,12 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
     app.state.metrics = Metrics()
     app.state.pipeline = app.state.gallery = app.state.failure = None
     app.state.uploads = UploadBudget(settings.max_upload_bytes)
-    for room in (verify, faces, collections, batch, people, identify, models, calibrations, health, metrics):
-        app.include_router(room.router)
+    for noun in (verify, faces, collections, batch, people, identify, models, calibrations, health, metrics):
+        app.include_router(noun.router)
     add_error_handlers(app)
     patch_fastapi(app)  # /docs with its scripts served from here: no other host learns who looks
     # The last one added is the first one that a request meets.
-    app.add_middleware(RequestGuard, seconds=settings.request_seconds)
+    app.add_middleware(TimeLimit, seconds=settings.request_seconds)
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -76,7 +78,7 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
             expose_headers=["X-Request-ID", "Retry-After"],
         )
     app.add_middleware(RequestMeter, metrics=app.state.metrics)
-    app.add_middleware(RequestId)
+    app.add_middleware(RequestId, seconds=settings.request_seconds)
     return app
 
 
@@ -84,8 +86,8 @@ async def load_pipeline(app: FastAPI, on_loaded: Callable[[FastAPI], None] | Non
     """Open the networks beside the event loop, so that the process answers meanwhile."""
     try:
         await asyncio.to_thread(open_parts, app)
-        runtime = app.state.pipeline.embedder.sessions
-        log.info("ready on device %s (%s)", runtime.device, runtime.provider)
+        sessions = app.state.pipeline.embedder.sessions
+        log.info("ready on device %s (%s)", sessions.device, sessions.provider)
     except Exception as error:  # without networks there is nothing to serve, whatever the reason
         app.state.failure = error
         log.error("cannot serve: %s", error, exc_info=not isinstance(error, SamefaceError))

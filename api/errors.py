@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -10,7 +10,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
+from sameface.api.request_context import RequestContext, context_of
 from sameface.model.errors import Overloaded, SamefaceError
 
 log = logging.getLogger("sameface.errors")
@@ -19,7 +21,7 @@ log = logging.getLogger("sameface.errors")
 # were admitted wait for.
 REFUSAL_SECONDS = 0.25
 
-# code: status, title. The README's table is tested against this one.
+# code: status, title. The table in docs/errors.md is tested against this one.
 PROBLEMS: dict[str, tuple[int, str]] = {
     "unreadable_image": (400, "The image cannot be decoded"),
     "unauthorized": (401, "A valid API key is needed"),
@@ -121,7 +123,7 @@ class Problem(JSONResponse):
 
 
 def describe_problem(code: str, detail: str, request_id: str) -> dict[str, Any]:
-    """The body of a problem, but for the facts of the case."""
+    """The body of a problem, without the error's facts."""
     status, title = PROBLEMS[code]
     return {
         "type": f"urn:sameface:problem:{code}",
@@ -133,40 +135,40 @@ def describe_problem(code: str, detail: str, request_id: str) -> dict[str, Any]:
     }
 
 
-def to_problem(error: SamefaceError, scope: Mapping[str, Any]) -> Problem:
+def to_problem(error: SamefaceError, scope: Scope) -> Problem:
     """The response for a failure."""
     headers = {}
     if error.code == "unauthorized":
         headers["WWW-Authenticate"] = "Bearer"
     if "retry_after_seconds" in error.facts:
         headers["Retry-After"] = str(error.facts["retry_after_seconds"])
-    body = describe_failure(error, scope)
+    body = describe_failure(error, context_of(scope))
     return Problem(body, status_code=body["status"], headers=headers)
 
 
-def describe_failure(error: SamefaceError, scope: Mapping[str, Any]) -> dict[str, Any]:
-    """The body of a problem, with the facts of the case; one that is not in the table is a defect."""
+def describe_failure(error: SamefaceError, context: RequestContext) -> dict[str, Any]:
+    """The body of a problem with the error's facts; a code that is not in the table is a defect."""
     if error.code not in PROBLEMS:
         log.error("%s: %s", type(error).__name__, error.detail)
         error = internal_error()
-    scope["state"]["problem"] = error.code
-    return describe_problem(error.code, error.detail, scope["state"]["request_id"]) | error.facts
+    context.problem = error.code
+    return describe_problem(error.code, error.detail, context.request_id) | error.facts
 
 
 def internal_error() -> SamefaceError:
-    """What a client learns of a defect: that there is one, and the id to ask about."""
+    """The failure that a client gets for a defect: no more than the id to ask about."""
     return SamefaceError("The server failed; its log has the details under this request id.")
 
 
 def to_invalid_request(errors: Sequence[Any]) -> InvalidRequest:
-    """Pydantic's findings without the input that they quote: it may be somebody's face."""
+    """The errors of pydantic, without the input that they quote: it may be somebody's face."""
     found = [{"field": name_field(error), "problem": error["msg"]} for error in errors[:20]]
     sentence = "; ".join(f"{entry['field']}: {entry['problem']}" for entry in found[:5])
     return InvalidRequest(f"The request does not fit: {sentence}.", errors=found)
 
 
 def name_field(error: ErrorDetails) -> str:
-    """Where in the body the error is."""
+    """The path of the field that an error of pydantic is about."""
     return ".".join(str(part) for part in error["loc"])[:100] or "body"
 
 

@@ -39,7 +39,7 @@ def main() -> None:
         "path", "5-fold accuracy", "wrong", "no face", "FNMR at 0.363", "FMR at 0.363", title="lfw_dev"
     )
     for policy in ("prominent", "largest"):
-        similarities = score(pairs, partial(first_face, pipeline, policy), threads=pipeline.workers.threads)
+        similarities = score(pairs, partial(first_face, pipeline, policy), threads=pipeline.queue.threads)
         table.add_row(f"sameface, {policy}", *describe(pairs, similarities))
     table.add_row(
         f"OpenCV {cv2.__version__}, nearest the centre",

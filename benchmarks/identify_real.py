@@ -79,7 +79,7 @@ def search(gallery: Gallery, collection: str, enrolled: Faces, probes: Faces, fu
     """Who is found for each probe among the enrolled."""
     made, new = gallery.create_collection(collection)
     if new:
-        gallery.enrol(
+        gallery.enroll(
             made,
             [
                 NewPerson(

@@ -103,7 +103,7 @@ def enrol(own: DataFolder, bundle: Bundle, people: People, row: Row) -> Collecti
         collection, _ = gallery.create_collection("people")
         total = -(-len(people.centres) // PEOPLE_AT_ONCE)
         for first, faces in track(people.blocks(), f"enrolling {row.faces:,}", total=total, transient=True):
-            gallery.enrol(
+            gallery.enroll(
                 collection,
                 [
                     NewPerson(

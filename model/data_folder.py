@@ -1,5 +1,6 @@
-"""Where things are kept: one folder for all that a server or a command leaves behind."""
+"""The data folder: where models, prepared graphs and the gallery are kept."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +32,13 @@ class DataFolder:
     def gallery(self) -> Path:
         """Who is enrolled: the one file that must not be lost."""
         return self.root.expanduser() / "gallery.db"
+
+    def find_bundle(self, bundle: str | os.PathLike[str] | None) -> Path | None:
+        """The folder of a bundle that is given by its folder or by its name in `models`; None for None."""
+        if bundle is None:
+            return None
+        named, folder = self.models / bundle, Path(bundle).expanduser()
+        return named if not folder.is_dir() and named.is_dir() else folder
 
     @property
     def recognizer(self) -> Path:

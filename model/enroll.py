@@ -1,34 +1,30 @@
-"""From photos or embeddings to enrolled people: what was taken, what was not, what looks odd."""
+"""Photos or embeddings to enrolled people: which faces were taken, which photos were not, what looks odd."""
 
-import asyncio
 import hashlib
 import json
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from sameface.model.enroll_warnings import find_oddities
+from sameface.model.enroll_warnings import EnrollWarning, find_warnings
 from sameface.model.errors import IdempotencyKeyReused, SamefaceError
-from sameface.model.faces import EmbeddedFace, Embedding
+from sameface.model.faces import EmbeddedFace, Embedding, Photo, Value
 from sameface.model.gallery.gallery import Gallery
-from sameface.model.photo.image import encode_png
+from sameface.model.photo.image import encode_png, hash_photo
 from sameface.model.pipeline import Pipeline
 from sameface.model.store.records import Collection, NewFace, NewPerson, RememberedResponse
 
-Answer: TypeAlias = dict[str, Any]
-Outcome: TypeAlias = NewFace | SamefaceError
-Photo: TypeAlias = tuple["Application", bytes]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Application:
-    """Somebody who wants to be enrolled; with an idempotency key, once."""
+class EnrollRequest:
+    """A person to enrol into a collection; with an idempotency key, once."""
 
-    person_id: str | None = None
+    collection: str
+    person_id: str | None = None  # None: one is made
     name: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
-    photos: Sequence[bytes] = ()
+    photos: Sequence[Photo] = ()
     embeddings: Sequence[Embedding] = ()
     may_exist: bool = False
     must_exist: bool = False
@@ -38,225 +34,256 @@ class Application:
 
     @property
     def fingerprint(self) -> str:
-        """The hash of all that was asked, to tell a retry from another request."""
+        """The SHA-256 of the request, to tell a retry from another request with the same key."""
         who = [self.person_id, self.name, self.metadata, self.may_exist, self.must_exist]
         parts = [*who, self.faces, self.min_quality]
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
-        for content in (*self.photos, *(embedding.values.tobytes() for embedding in self.embeddings)):
-            digest.update(hashlib.sha256(content).digest())
+        for photo in self.photos:
+            digest.update(bytes.fromhex(hash_photo(photo)))
+        for embedding in self.embeddings:
+            digest.update(hashlib.sha256(embedding.values.tobytes()).digest())
         return digest.hexdigest()
 
 
-class Registrar:
-    """Enrols people: photos through the pipeline, then all that is fit into the gallery at once."""
+@dataclass(frozen=True, slots=True)
+class EnrolledFace(Value):
+    """A face that was taken; `image` is its place among the photos and embeddings sent, from 0."""
 
-    def __init__(self, pipeline: Pipeline, gallery: Gallery) -> None:
-        self.pipeline = pipeline
-        self.gallery = gallery
-
-    async def enrol(self, collection: Collection, application: Application) -> Answer:
-        """The answer to an application; a retry under the same key gets the first one."""
-        [earlier] = await asyncio.to_thread(self.find_earlier, collection, [application])
-        if earlier:
-            return repeat(earlier, application)
-        [outcomes] = await self.look_at([application], self.pipeline.workers.run_all)
-        rejected = [outcome for outcome in outcomes if isinstance(outcome, SamefaceError)]
-        if len(rejected) == len(outcomes):
-            raise reject_all(rejected)
-        [answer] = await asyncio.to_thread(self.record, collection, [application], [outcomes])
-        if isinstance(answer, SamefaceError):
-            raise answer
-        return answer
-
-    async def enrol_many(
-        self, name: str, applications: Sequence[Application | SamefaceError]
-    ) -> list[Answer | SamefaceError]:
-        """The answers to applications of one photo or embedding each; those that fit are written at once.
-
-        One that failed, or fails here, does not fail the others. Photos wait for their turn in the queue.
-        """
-        answers: dict[int, Answer | SamefaceError] = {
-            place: entry for place, entry in enumerate(applications) if isinstance(entry, SamefaceError)
-        }
-        open_ones = {
-            place: entry for place, entry in enumerate(applications) if isinstance(entry, Application)
-        }
-        twins = set_twins_aside(open_ones)
-        try:
-            collection = await asyncio.to_thread(self.gallery.get_collection, name)
-            answers |= await self.answer_retries(collection, open_ones)
-            answers |= await self.enrol_block(collection, open_ones)
-        except SamefaceError as error:  # of the collection or the disk: nothing of this block was written
-            answers |= dict.fromkeys(open_ones, error)
-        for place, (first, same) in twins.items():
-            answers[place] = answers[first] if same else key_reused()
-        return [answers[place] for place in range(len(applications))]
-
-    async def answer_retries(
-        self, collection: Collection, open_ones: dict[int, Application]
-    ) -> dict[int, Answer | SamefaceError]:
-        """The first answers to those that were answered before, who are open no longer."""
-        earlier = await asyncio.to_thread(self.find_earlier, collection, list(open_ones.values()))
-        answered = {place: found for place, found in zip(open_ones, earlier, strict=True) if found}
-        return {place: repeat_or_refuse(found, open_ones.pop(place)) for place, found in answered.items()}
-
-    async def enrol_block(
-        self, collection: Collection, open_ones: dict[int, Application]
-    ) -> dict[int, Answer | SamefaceError]:
-        """What became of each, all that were fit written together."""
-        looks = await self.look_at(list(open_ones.values()), self.pipeline.workers.run_in_turn)
-        outcomes = {place: outcome for place, [outcome] in zip(open_ones, looks, strict=True)}
-        fit = [place for place, outcome in outcomes.items() if isinstance(outcome, NewFace)]
-        applications, taken = [open_ones[place] for place in fit], [[outcomes[place]] for place in fit]
-        answers = await asyncio.to_thread(self.record, collection, applications, taken) if fit else []
-        unfit = {place: found for place, found in outcomes.items() if isinstance(found, SamefaceError)}
-        return {**dict(zip(fit, answers, strict=True)), **unfit}
-
-    def find_earlier(
-        self, collection: Collection, applications: Sequence[Application]
-    ) -> list[RememberedResponse | None]:
-        """What was answered to the keys of applications before."""
-        keys = [entry.idempotency_key for entry in applications if entry.idempotency_key]
-        found = self.gallery.store.idempotency_keys.find(collection, keys) if keys else {}
-        return [found.get(entry.idempotency_key or "") for entry in applications]
-
-    async def look_at(
-        self,
-        applications: Sequence[Application],
-        run: Callable[[Callable[[Photo], Outcome], Sequence[Photo]], Awaitable[list[Outcome]]],
-    ) -> list[list[Outcome]]:
-        """What became of each photo and embedding of each application."""
-
-        def look(entry: Photo) -> Outcome:
-            application, photo = entry
-            try:
-                found = self.pipeline.embed_one_face(
-                    "photo", photo, faces=application.faces, min_quality=application.min_quality
-                )
-            except SamefaceError as error:
-                return error
-            return to_new_face(found.faces[0], photo)
-
-        seen = iter(await run(look, [(entry, photo) for entry in applications for photo in entry.photos]))
-        return [
-            [next(seen) for _ in entry.photos] + [bring_face(embedding) for embedding in entry.embeddings]
-            for entry in applications
-        ]
-
-    def record(
-        self,
-        collection: Collection,
-        applications: Sequence[Application],
-        outcomes: Sequence[Sequence[Outcome]],
-    ) -> list[Answer | SamefaceError]:
-        """Write down who was taken, together with the answers."""
-        newcomers = [
-            NewPerson(
-                entry.person_id or make_id(),
-                [outcome for outcome in found if isinstance(outcome, NewFace)],
-                entry.name,
-                entry.metadata,
-                may_exist=entry.may_exist,
-                must_exist=entry.must_exist,
-            )
-            for entry, found in zip(applications, outcomes, strict=True)
-        ]
-        oddities = find_oddities(self.gallery, collection, newcomers)
-        answers = [
-            to_answer(newcomer, found, warnings)
-            for newcomer, found, warnings in zip(newcomers, outcomes, oddities, strict=True)
-        ]
-        answered = [
-            RememberedResponse(entry.idempotency_key, entry.fingerprint, answer)
-            for entry, answer in zip(applications, answers, strict=True)
-            if entry.idempotency_key
-        ]
-        earlier = self.gallery.enrol(collection, newcomers, answered)
-        return [
-            repeat_or_refuse(earlier[entry.idempotency_key], entry)
-            if entry.idempotency_key in earlier
-            else answer
-            for entry, answer in zip(applications, answers, strict=True)
-        ]
+    face_id: str
+    image: int
+    quality: float | None
 
 
-def repeat(earlier: RememberedResponse, application: Application) -> Answer:
-    """The first answer, if it was to the same request."""
-    if earlier.request_sha256 != application.fingerprint:
-        raise key_reused()
-    return earlier.response
+@dataclass(frozen=True, slots=True)
+class Rejection(Value):
+    """A photo that was not taken, and why."""
+
+    image: int
+    code: str
+    detail: str
 
 
-def repeat_or_refuse(earlier: RememberedResponse, application: Application) -> Answer | SamefaceError:
-    """The same where one failure must not be raised among others."""
+@dataclass(frozen=True, slots=True)
+class Enrollment(Value):
+    """The answer of `enroll`: who was enrolled with which faces, what was rejected, what looks odd."""
+
+    person_id: str
+    faces: list[EnrolledFace]
+    rejected: list[Rejection]
+    warnings: list[EnrollWarning]
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "Enrollment":
+        """The enrolment that `to_dict()` wrote."""
+        return cls(
+            fields["person_id"],
+            [EnrolledFace(**face) for face in fields["faces"]],
+            [Rejection(**rejection) for rejection in fields["rejected"]],
+            [EnrollWarning(**warning) for warning in fields["warnings"]],
+        )
+
+
+FaceOrReason: TypeAlias = NewFace | SamefaceError  # what became of one photo
+Outcome: TypeAlias = Enrollment | SamefaceError  # what became of one request
+PhotoOfRequest: TypeAlias = tuple[EnrollRequest, Photo]
+EmbedAll: TypeAlias = Callable[
+    [Callable[[PhotoOfRequest], FaceOrReason], Sequence[PhotoOfRequest]], Awaitable[list[FaceOrReason]]
+]
+
+
+async def enroll(pipeline: Pipeline, gallery: Gallery, request: EnrollRequest) -> Enrollment:
+    """Enrol one person; a photo that is not fit is rejected, and if none is fit, the first reason is raised.
+
+    A retry with the same idempotency key gets the first answer.
+    """
+    [outcome] = await enroll_all(pipeline, gallery, request.collection, [request], pipeline.queue.run_all)
+    if isinstance(outcome, SamefaceError):
+        raise outcome
+    return outcome
+
+
+async def enroll_many(
+    pipeline: Pipeline,
+    gallery: Gallery,
+    collection: str,
+    requests: Sequence[EnrollRequest | SamefaceError],
+) -> list[Outcome]:
+    """Enrol many people, all that are fit in one transaction; photos wait for their turn in the queue.
+
+    A request that failed before, or fails here, does not fail the others.
+    """
+    outcomes: dict[int, Outcome] = {
+        place: request for place, request in enumerate(requests) if isinstance(request, SamefaceError)
+    }
+    pending = {place: request for place, request in enumerate(requests) if isinstance(request, EnrollRequest)}
+    twins = set_twins_aside(pending)
     try:
-        return repeat(earlier, application)
-    except SamefaceError as error:
-        return error
+        found = await enroll_all(
+            pipeline, gallery, collection, list(pending.values()), pipeline.queue.run_in_turn
+        )
+        outcomes |= dict(zip(pending, found, strict=True))
+    except SamefaceError as error:  # of the collection or the disk: none of these was written
+        outcomes |= dict.fromkeys(pending, error)
+    for place, (first, same) in twins.items():
+        outcomes[place] = outcomes[first] if same else key_reused()
+    return [outcomes[place] for place in range(len(requests))]
 
 
-def key_reused() -> IdempotencyKeyReused:
-    """A key stands for one request."""
-    return IdempotencyKeyReused("This Idempotency-Key was sent with another request before.")
+async def enroll_all(
+    pipeline: Pipeline,
+    gallery: Gallery,
+    name: str,
+    requests: Sequence[EnrollRequest],
+    embed_all: EmbedAll,
+) -> list[Outcome]:
+    """Answer retries, embed the photos of the others by way of `embed_all`, and write who is fit."""
+    collection, earlier = await gallery.read(find_earlier, gallery, name, requests)
+    outcomes = {
+        place: repeat_response(found, requests[place]) for place, found in enumerate(earlier) if found
+    }
+    pending = {place: request for place, request in enumerate(requests) if place not in outcomes}
+    embedded = await embed_requests(pipeline, list(pending.values()), embed_all)
+    fit: dict[int, list[FaceOrReason]] = {}
+    for place, faces in zip(pending, embedded, strict=True):
+        if any(isinstance(face, NewFace) for face in faces):
+            fit[place] = faces
+        else:
+            outcomes[place] = reject_all(faces)
+    if fit:
+        chosen = [pending[place] for place in fit]
+        written = await gallery.write(write_requests, gallery, collection, chosen, list(fit.values()))
+        outcomes |= dict(zip(fit, written, strict=True))
+    return [outcomes[place] for place in range(len(requests))]
 
 
-def set_twins_aside(applications: dict[int, Application]) -> dict[int, tuple[int, bool]]:
-    """Take those out that have the key of one before them: whose it is, and whether they ask the same."""
-    first: dict[str, int] = {}
-    twins = {}
-    for place, application in list(applications.items()):
-        key = application.idempotency_key
-        if key and first.setdefault(key, place) != place:
-            twins[place] = (first[key], applications[first[key]].fingerprint == application.fingerprint)
-            del applications[place]
-    return twins
+async def embed_requests(
+    pipeline: Pipeline, requests: Sequence[EnrollRequest], embed_all: EmbedAll
+) -> list[list[FaceOrReason]]:
+    """For each request a face, or the reason why there is none, for each of its photos and embeddings."""
 
+    def embed(entry: PhotoOfRequest) -> FaceOrReason:
+        request, photo = entry
+        try:
+            found = pipeline.embed_one_face(photo, request.faces, request.min_quality, name="photo")
+        except SamefaceError as error:
+            return error
+        return to_new_face(found.faces[0], photo)
 
-def reject_all(rejected: Sequence[SamefaceError]) -> SamefaceError:
-    """The first photo's reason, with all photos' reasons as the fact `rejected`."""
-    rejected[0].facts["rejected"] = describe_rejected(rejected)
-    return rejected[0]
-
-
-def describe_rejected(outcomes: Sequence[Outcome]) -> list[Answer]:
-    """Place, code and detail of every photo that was rejected."""
+    photos = [(request, photo) for request in requests for photo in request.photos]
+    embedded = iter(await embed_all(embed, photos) if photos else ())
     return [
-        {"image": place, "code": outcome.code, "detail": outcome.detail}
-        for place, outcome in enumerate(outcomes)
-        if isinstance(outcome, SamefaceError)
+        [next(embedded) for _ in request.photos]
+        + [NewFace(make_id(), sent.values, normalised=sent.normalised) for sent in request.embeddings]
+        for request in requests
     ]
 
 
-def to_answer(newcomer: NewPerson, outcomes: Sequence[Outcome], warnings: list[Answer]) -> Answer:
-    """What was taken, what was not, and what looks odd."""
-    return {
-        "person_id": newcomer.person_id,
-        "faces": [
-            {"face_id": outcome.face_id, "image": place, "quality": outcome.quality}
-            for place, outcome in enumerate(outcomes)
-            if isinstance(outcome, NewFace)
-        ],
-        "rejected": describe_rejected(outcomes),
-        "warnings": warnings,
-    }
+def write_requests(
+    gallery: Gallery,
+    collection: Collection,
+    requests: Sequence[EnrollRequest],
+    faces: Sequence[Sequence[FaceOrReason]],
+) -> list[Outcome]:
+    """Write people and faces together with the responses that retries will get."""
+    newcomers = [
+        NewPerson(
+            request.person_id or make_id(),
+            [face for face in found if isinstance(face, NewFace)],
+            request.name,
+            request.metadata,
+            may_exist=request.may_exist,
+            must_exist=request.must_exist,
+        )
+        for request, found in zip(requests, faces, strict=True)
+    ]
+    warnings = find_warnings(gallery, collection, newcomers)
+    enrolments = [describe_enrolment(*parts) for parts in zip(newcomers, faces, warnings, strict=True)]
+    responses = [
+        RememberedResponse(request.idempotency_key, request.fingerprint, enrolment.to_dict())
+        for request, enrolment in zip(requests, enrolments, strict=True)
+        if request.idempotency_key
+    ]
+    earlier = gallery.enroll(collection, newcomers, responses)
+    return [
+        repeat_response(earlier[request.idempotency_key], request)
+        if request.idempotency_key in earlier
+        else enrolment
+        for request, enrolment in zip(requests, enrolments, strict=True)
+    ]
+
+
+def find_earlier(
+    gallery: Gallery, name: str, requests: Sequence[EnrollRequest]
+) -> tuple[Collection, list[RememberedResponse | None]]:
+    """The collection, and for each request the response that was remembered for its idempotency key."""
+    collection = gallery.get_collection(name)
+    keys = [request.idempotency_key for request in requests if request.idempotency_key]
+    found = gallery.find_responses(collection, keys)
+    return collection, [found.get(request.idempotency_key or "") for request in requests]
+
+
+def repeat_response(earlier: RememberedResponse, request: EnrollRequest) -> Outcome:
+    """The first answer, or an error if the key was sent with another request."""
+    if earlier.request_sha256 != request.fingerprint:
+        return key_reused()
+    return Enrollment.from_dict(earlier.response)
+
+
+def key_reused() -> IdempotencyKeyReused:
+    """The error of a key that stands for another request."""
+    return IdempotencyKeyReused("This Idempotency-Key was sent with another request before.")
+
+
+def set_twins_aside(requests: dict[int, EnrollRequest]) -> dict[int, tuple[int, bool]]:
+    """Remove from `requests` those whose idempotency key an earlier one has.
+
+    Returns for each of them the place of that earlier one, and whether both are the same request.
+    """
+    first: dict[str, int] = {}
+    twins = {}
+    for place, request in list(requests.items()):
+        key = request.idempotency_key
+        if key and first.setdefault(key, place) != place:
+            twins[place] = (first[key], requests[first[key]].fingerprint == request.fingerprint)
+            del requests[place]
+    return twins
+
+
+def reject_all(reasons: Sequence[FaceOrReason]) -> SamefaceError:
+    """The first photo's reason, with every photo's reason as the fact `rejected`."""
+    first = next(reason for reason in reasons if isinstance(reason, SamefaceError))
+    first.facts["rejected"] = [rejection.to_dict() for rejection in list_rejections(reasons)]
+    return first
+
+
+def list_rejections(faces: Sequence[FaceOrReason]) -> list[Rejection]:
+    """The photos that were not taken."""
+    return [
+        Rejection(place, face.code, face.detail)
+        for place, face in enumerate(faces)
+        if isinstance(face, SamefaceError)
+    ]
+
+
+def describe_enrolment(
+    newcomer: NewPerson, faces: Sequence[FaceOrReason], warnings: list[EnrollWarning]
+) -> Enrollment:
+    """The answer about one newcomer."""
+    taken = [
+        EnrolledFace(face.face_id, place, face.quality)
+        for place, face in enumerate(faces)
+        if isinstance(face, NewFace)
+    ]
+    return Enrollment(newcomer.person_id, taken, list_rejections(faces), warnings)
 
 
 def make_id() -> str:
-    """An id that nobody else has."""
+    """A random id for a person or a face."""
     return secrets.token_hex(12)
 
 
-def bring_face(embedding: Embedding) -> NewFace:
-    """A face of which only the embedding is known."""
-    return NewFace(make_id(), embedding.values, normalised=embedding.normalised)
-
-
-def to_new_face(face: EmbeddedFace, photo: bytes) -> NewFace:
+def to_new_face(face: EmbeddedFace, photo: Photo) -> NewFace:
     """A face to enrol; whether its crop is kept is up to the collection."""
     return NewFace(
-        make_id(),
-        face.embedding.values,
-        face.quality.score,
-        hashlib.sha256(photo).hexdigest(),
-        encode_png(face.crop),
+        make_id(), face.embedding.values, face.quality.score, hash_photo(photo), encode_png(face.crop)
     )

@@ -1,79 +1,98 @@
-"""What is odd about newcomers: a photo seen before, a face like another's or unlike the person's own."""
+"""Warnings about newcomers: a photo seen before, a face like another person's or unlike the person's own."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
+from sameface.model.decision.similarity import DIGITS
 from sameface.model.decision.thresholds import AT_ANY_SIZE
 from sameface.model.errors import NotCalibrated
-from sameface.model.faces import Embedding
+from sameface.model.faces import Embedding, Value
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.store.records import Collection, NewFace, NewPerson
 
-Warnings = list[dict[str, Any]]
+CANDIDATES = 2  # of the gallery for each face: the person itself, and the most similar other one
 
 
-def find_oddities(gallery: Gallery, collection: Collection, newcomers: Sequence[NewPerson]) -> list[Warnings]:
-    """Warnings for each newcomer, who is compared with the gallery and with the other newcomers."""
+@dataclass(frozen=True, slots=True)
+class EnrollWarning(Value):
+    """Something odd about a face that was enrolled all the same."""
+
+    code: str  # same_photo, looks_like_another_person, unlike_own_faces or embedding_normalised
+    face_id: str
+    person_id: str | None = None
+    similarity: float | None = None
+
+
+Entry: TypeAlias = tuple[str, NewFace]  # the id of a newcomer, and one of the newcomer's faces
+
+
+def find_warnings(
+    gallery: Gallery, collection: Collection, newcomers: Sequence[NewPerson]
+) -> list[list[EnrollWarning]]:
+    """The warnings about each newcomer, who is compared with the collection and with the other newcomers."""
     entries = [(newcomer.person_id, face) for newcomer in newcomers for face in newcomer.faces]
-    photos = find_same_photos(gallery, collection, entries)
-    likenesses = find_likenesses(gallery, collection, entries)
-    each = (
-        find_normalised(face) + same_photo + likeness
-        for (_, face), same_photo, likeness in zip(entries, photos, likenesses, strict=True)
+    by_face = zip(
+        (warn_of_normalised(face) for _, face in entries),
+        warn_of_same_photos(gallery, collection, entries),
+        warn_of_likenesses(gallery, collection, entries),
+        strict=True,
     )
-    return [[warning for _ in newcomer.faces for warning in next(each)] for newcomer in newcomers]
+    return [
+        [warning for _ in newcomer.faces for kind in next(by_face) for warning in kind]
+        for newcomer in newcomers
+    ]
 
 
-def find_normalised(face: NewFace) -> Warnings:
-    """An embedding that was brought at another length than 1."""
-    return [{"code": "embedding_normalised", "face_id": face.face_id}] if face.normalised else []
+def warn_of_normalised(face: NewFace) -> list[EnrollWarning]:
+    """A warning if the embedding was sent at another length than 1."""
+    return [EnrollWarning("embedding_normalised", face.face_id)] if face.normalised else []
 
 
-def find_same_photos(
-    gallery: Gallery, collection: Collection, entries: Sequence[tuple[str, NewFace]]
-) -> list[Warnings]:
-    """For each face, whether its very photo was enrolled before."""
+def warn_of_same_photos(
+    gallery: Gallery, collection: Collection, entries: Sequence[Entry]
+) -> list[list[EnrollWarning]]:
+    """For each face a warning if the same photo was enrolled before, here or in an entry before it."""
     photos = [face.photo for _, face in entries if face.photo]
-    found = gallery.store.people.owners_of_photos(collection, photos)
-    seen = {photo: people[0] for photo, people in found.items()}
-    warnings: list[Warnings] = []
+    owners = gallery.find_photos(collection, photos)
+    seen = {photo: people[0] for photo, people in owners.items()}
+    warnings: list[list[EnrollWarning]] = []
     for person_id, face in entries:
-        again = [{"code": "same_photo", "face_id": face.face_id, "person_id": seen.get(face.photo or "")}]
-        warnings.append(again if face.photo in seen else [])
+        owner = seen.get(face.photo or "")
+        warnings.append([EnrollWarning("same_photo", face.face_id, owner)] if owner else [])
         if face.photo:
             seen.setdefault(face.photo, person_id)
     return warnings
 
 
-def find_likenesses(
-    gallery: Gallery, collection: Collection, entries: Sequence[tuple[str, NewFace]]
-) -> list[Warnings]:
-    """For each face, the others that it resembles and the own ones that it does not, by one search."""
-    now = gallery.get_collection(collection.name)
+def warn_of_likenesses(
+    gallery: Gallery, collection: Collection, entries: Sequence[Entry]
+) -> list[list[EnrollWarning]]:
+    """For each face warnings of the other people it resembles, and of own faces that it does not."""
     try:
-        same = gallery.thresholds.for_pair(AT_ANY_SIZE, calibration=now.calibration).value
-        alike = gallery.choose_threshold(now, AT_ANY_SIZE).value
+        same = gallery.thresholds.for_pair(AT_ANY_SIZE, calibration=collection.calibration).value
+        alike = gallery.choose_threshold(collection, AT_ANY_SIZE).value
     except NotCalibrated:
         return [[] for _ in entries]
     people = np.array([person_id for person_id, _ in entries])
     embeddings = np.stack([face.embedding for _, face in entries])
-    known = gallery.store.people.embeddings_of(collection, sorted(set(people.tolist())))
+    own = gallery.store.people.embeddings_of(collection, sorted(set(people.tolist())))
     probes = [Embedding(values, gallery.bundle.identity) for values in embeddings]
-    found = gallery.search(now, probes, 2)
+    found = gallery.search(collection, probes, CANDIDATES)
     warnings = []
     for place, (person_id, face) in enumerate(entries):
-        similarities, own = embeddings @ face.embedding, people == person_id
+        similarities, mine = embeddings @ face.embedding, people == person_id
         others = closest_by_person(
-            *((str(people[other]), float(similarities[other])) for other in np.flatnonzero(~own)),
+            *((str(people[other]), float(similarities[other])) for other in np.flatnonzero(~mine)),
             *((hit.person_id, hit.similarity) for hit in found[place] if hit.person_id != person_id),
         )
-        own[place] = False
-        closest = [*similarities[own], *(values @ face.embedding for values in known[person_id].values())]
+        mine[place] = False
+        closest = [*similarities[mine], *(values @ face.embedding for values in own[person_id].values())]
         warnings.append(
-            describe_others(face, {who: likeness for who, likeness in others.items() if likeness >= alike})
-            + describe_own(face, max(closest, default=1.0), same)
+            warn_of_others(face, {who: likeness for who, likeness in others.items() if likeness >= alike})
+            + warn_of_own(face, max(closest, default=1.0), same)
         )
     return warnings
 
@@ -86,21 +105,16 @@ def closest_by_person(*likenesses: tuple[str, float]) -> dict[str, float]:
     return closest
 
 
-def describe_others(face: NewFace, others: dict[str, float]) -> Warnings:
-    """Of one face, who else it looks like."""
+def warn_of_others(face: NewFace, others: dict[str, float]) -> list[EnrollWarning]:
+    """A warning for each other person, by id and similarity, whom the face resembles."""
     return [
-        {
-            "code": "looks_like_another_person",
-            "face_id": face.face_id,
-            "person_id": person_id,
-            "similarity": round(float(similarity), 6),
-        }
+        EnrollWarning("looks_like_another_person", face.face_id, person_id, round(similarity, DIGITS))
         for person_id, similarity in others.items()
     ]
 
 
-def describe_own(face: NewFace, closest: float, threshold: float) -> Warnings:
-    """Of one face, whether it looks like none of the person's own."""
-    similarity = round(float(closest), 6)
-    odd = closest < threshold
-    return [{"code": "unlike_own_faces", "face_id": face.face_id, "similarity": similarity}] if odd else []
+def warn_of_own(face: NewFace, closest: float, threshold: float) -> list[EnrollWarning]:
+    """A warning if the closest of the person's own faces is below the threshold."""
+    if closest >= threshold:
+        return []
+    return [EnrollWarning("unlike_own_faces", face.face_id, similarity=round(float(closest), DIGITS))]

@@ -1,21 +1,50 @@
 """What a photo shows, as values that do not change: each step of the path adds its part."""
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 Pixels: TypeAlias = NDArray[np.uint8]  # (height, width, 3), RGB
 Floats: TypeAlias = NDArray[np.float32]
 Keys: TypeAlias = NDArray[np.int64]  # of faces or people in the store
 Point: TypeAlias = tuple[float, float]
+Photo: TypeAlias = bytes | Image.Image  # a file's content, or an image that was decoded elsewhere
 
-UNIT = 1e-3  # how far from 1 the length of a unit embedding may be
+UNIT = 1e-3  # the most by which the length of a unit embedding may differ from 1
+
+
+class Value:
+    """A value that an operation returns; `to_dict()` has the names and the shape of the HTTP API."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain values that JSON can hold."""
+        return {each.name: to_plain(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]
+
+
+def to_plain(value: Any) -> Any:
+    """A value, or values in lists, mappings and dataclasses at any depth, as JSON can hold them."""
+    if isinstance(value, Value):
+        return value.to_dict()
+    if is_dataclass(value):
+        return {each.name: to_plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: to_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return str(value) if isinstance(value, Path) else value
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class Box(Value):
     """Where a face is, in pixels of the upright image."""
 
     left: float
@@ -35,7 +64,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class DetectedFace:
+class DetectedFace(Value):
     """A face as the detector reports it."""
 
     box: Box
@@ -43,13 +72,13 @@ class DetectedFace:
     score: float
 
     def enlarge(self, scale: float) -> "DetectedFace":
-        """The same face in an image so many times as large."""
+        """The same face in an image whose sides are `scale` times as long."""
         box = Box(*(side * scale for side in (self.box.left, self.box.top, self.box.width, self.box.height)))
         return DetectedFace(box, tuple((x * scale, y * scale) for x, y in self.landmarks), self.score)
 
 
 @dataclass(frozen=True, slots=True)
-class Quality:
+class Quality(Value):
     """How fit a face is for comparison, as a score from 0 to 1 and the measures behind it."""
 
     score: float
@@ -60,12 +89,22 @@ class Quality:
     issues: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Face(DetectedFace):
+    """A face as answers show it: where it is and how good, without pixels and without an embedding."""
+
+    quality: Quality
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class AlignedFace(DetectedFace):
-    """A detected face with its crop on the template and its quality."""
+class AlignedFace(Face):
+    """A face with its crop on the recogniser's template."""
 
     crop: Pixels
-    quality: Quality
+
+    def to_face(self) -> Face:
+        """The face without its crop."""
+        return Face(self.box, self.landmarks, self.score, self.quality)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +113,7 @@ class Embedding:
 
     values: Floats  # (dimension,)
     identity: str
-    normalised: bool = False  # it was brought at another length
+    normalised: bool = False  # it was sent at another length than 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,9 +123,16 @@ class EmbeddedFace(AlignedFace):
     embedding: Embedding
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FaceWithEmbedding(Face):
+    """A face as `embed` answers it."""
+
+    embedding: Floats  # (dimension,), unit length
+
+
 def are_unit(embeddings: Floats) -> NDArray[np.bool_]:
-    """Whether each embedding (row) is finite and has the length 1."""
+    """For each embedding (row), whether it is finite and has the length 1."""
     with np.errstate(invalid="ignore"):
         lengths = np.linalg.norm(embeddings.astype(np.float64), axis=1)
-    close: NDArray[np.bool_] = np.abs(lengths - 1) <= UNIT  # never so for what is not a number
+    close: NDArray[np.bool_] = np.abs(lengths - 1) <= UNIT  # False for what is not a number
     return close

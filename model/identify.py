@@ -1,31 +1,55 @@
 """Who is this? Photos and embeddings against the people of a collection."""
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from sameface.model.decision.thresholds import AT_ANY_SIZE, Rule
+from sameface.model.decision.thresholds import AT_ANY_SIZE, Rule, Threshold
 from sameface.model.errors import NoFaceFound, SamefaceError
-from sameface.model.faces import AlignedFace, EmbeddedFace, Embedding
+from sameface.model.faces import EmbeddedFace, Embedding, Face, Photo, Value
 from sameface.model.gallery.gallery import Candidate, Gallery
 from sameface.model.observer import Stopwatch
 from sameface.model.pipeline import Pipeline
 from sameface.model.store.records import Collection
 
+Probe: TypeAlias = Photo | Embedding
+Faces: TypeAlias = Sequence[EmbeddedFace | Embedding]  # of one probe
+EmbedAll: TypeAlias = Callable[
+    [Callable[[Photo], Faces | SamefaceError], Sequence[Photo]], Awaitable[list[Faces | SamefaceError]]
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """Where and how to search, and what counts as a match."""
+
+    collection: str
+    limit: int = 5
+    faces: str = "all"
+    fusion: str = "max"
+    rule: Rule = AT_ANY_SIZE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentifyRequest(SearchOptions):
+    """A photo or an embedding to search for."""
+
+    probe: Probe
+
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """One face of the probe, its match if there is one, and the best candidates."""
+class IdentifiedFace(Value):
+    """One face of a probe, its match if there is one, and the best candidates."""
 
-    face: AlignedFace | None
-    normalised: bool  # the embedding was brought at another length than 1
+    face: Face | None  # None where an embedding was sent
+    normalised: bool  # the embedding was sent at another length than 1
     match: Candidate | None
     candidates: list[Candidate]
 
 
 @dataclass(frozen=True, slots=True)
-class Identification:
-    """The answer to "who is this?", with all that it rests on."""
+class Identification(Value):
+    """The answer to "who is this?", with everything that it rests on."""
 
     collection: str
     gallery_size: int
@@ -35,128 +59,115 @@ class Identification:
     extrapolated: bool
     calibration: str | None
     model: str
-    results: list[Result]
+    results: list[IdentifiedFace]
     timings_ms: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """How to search and what counts as a match."""
+@dataclass(frozen=True, slots=True)
+class SearchOutcome:
+    """What one search of a collection found: for each probe its faces, or why it failed."""
 
-    limit: int = 5
-    faces: str = "all"
-    fusion: str = "max"
-    rule: Rule = AT_ANY_SIZE
+    collection: Collection
+    threshold: Threshold
+    probes: list[list[IdentifiedFace] | SamefaceError]
 
 
-async def identify(
-    pipeline: Pipeline, gallery: Gallery, name: str, probe: bytes | Embedding, question: Question
-) -> Identification:
-    """Everybody in a photo, or whoever an embedding is of, among the people of a collection as it is now.
-
-    Either takes one place in the queue, and all that has to be asked is asked by one thread in one go.
-    """
+async def identify(pipeline: Pipeline, gallery: Gallery, request: IdentifyRequest) -> Identification:
+    """Everybody in a photo, or the person of an embedding, among the people of a collection."""
     stopwatch = pipeline.start_stopwatch()
-
-    def look_and_search(probe: bytes | Embedding) -> Identification:
-        collection = gallery.get_collection(name)
-        threshold = gallery.choose_threshold(collection, question.rule, question.fusion)
-        faces: Sequence[EmbeddedFace | Embedding] = (
-            look_at(pipeline, probe, question, stopwatch) if isinstance(probe, bytes) else [probe]
-        )
-        with stopwatch.stage("search"):
-            results = search(gallery, collection, faces, question, threshold.value)
-        tell_similarities(pipeline, results)
-        return Identification(
-            collection=collection.name,
-            gallery_size=collection.people,
-            gallery_faces=collection.faces,
-            threshold=threshold.value,
-            target_fpir=threshold.target,
-            extrapolated=threshold.beyond,
-            calibration=threshold.calibration_name,
-            model=gallery.bundle.contract.name,
-            results=results,
-            timings_ms=stopwatch.milliseconds(),
-        )
-
-    [found] = await pipeline.workers.run_all(look_and_search, [probe])
-    return found
-
-
-def look_at(
-    pipeline: Pipeline, photo: bytes, question: Question, stopwatch: Stopwatch | None = None
-) -> list[EmbeddedFace]:
-    """The faces of a photo to identify, which must show somebody."""
-    faces = pipeline.embed_faces(photo, question.faces, stopwatch).faces
-    if not faces:
-        raise NoFaceFound("No face was found in the photo.", faces_found=0)
-    return faces
+    outcome = await search(pipeline, gallery, [request.probe], request, pipeline.queue.run_all, stopwatch)
+    [results] = outcome.probes
+    if isinstance(results, SamefaceError):
+        raise results
+    collection, threshold = outcome.collection, outcome.threshold
+    return Identification(
+        collection=collection.name,
+        gallery_size=collection.people,
+        gallery_faces=collection.faces,
+        threshold=threshold.value,
+        target_fpir=threshold.target,
+        extrapolated=threshold.beyond,
+        calibration=threshold.calibration_name,
+        model=gallery.bundle.contract.name,
+        results=results,
+        timings_ms=stopwatch.milliseconds(),
+    )
 
 
 async def identify_many(
     pipeline: Pipeline,
     gallery: Gallery,
-    name: str,
-    probes: Sequence[bytes | Embedding | SamefaceError],
-    question: Question,
-) -> list[list[Result] | SamefaceError]:
-    """What is known of each of many probes; one that failed, or fails here, does not fail the others.
+    probes: Sequence[Probe | SamefaceError],
+    options: SearchOptions,
+) -> list[list[IdentifiedFace] | SamefaceError]:
+    """The faces of each probe; one that failed before, or fails here, does not fail the others.
 
-    Photos wait for their turn in the queue, and all faces share one search of the collection as it is now.
+    Photos wait for their turn in the queue.
+    """
+    try:
+        outcome = await search(pipeline, gallery, probes, options, pipeline.queue.run_in_turn)
+    except SamefaceError as error:  # the collection was deleted meanwhile
+        return [probe if isinstance(probe, SamefaceError) else error for probe in probes]
+    return outcome.probes
+
+
+async def search(
+    pipeline: Pipeline,
+    gallery: Gallery,
+    probes: Sequence[Probe | SamefaceError],
+    options: SearchOptions,
+    embed_all: EmbedAll,
+    stopwatch: Stopwatch | None = None,
+) -> SearchOutcome:
+    """Embed the photos among the probes by way of `embed_all`, then search all faces at once.
+
+    Without a `stopwatch` every photo has its own, and nobody reads them.
     """
 
-    def look(probe: bytes | Embedding | SamefaceError) -> Sequence[EmbeddedFace | Embedding] | SamefaceError:
-        if not isinstance(probe, bytes):
-            return probe if isinstance(probe, SamefaceError) else [probe]
+    def embed(photo: Photo) -> Faces | SamefaceError:
         try:
-            return look_at(pipeline, probe, question)
+            found = pipeline.embed_faces(photo, options.faces, stopwatch).faces
         except SamefaceError as error:
             return error
+        return found or NoFaceFound("No face was found in the photo.", faces_found=0)
 
-    photos = await pipeline.workers.run_in_turn(look, [probe for probe in probes if isinstance(probe, bytes)])
-    seen = iter(photos)
-    faces = [next(seen) if isinstance(probe, bytes) else look(probe) for probe in probes]
-
-    def search_all() -> list[Result]:
-        everyone = [face for found in faces if not isinstance(found, SamefaceError) for face in found]
-        collection = gallery.get_collection(name)
-        threshold = gallery.choose_threshold(collection, question.rule, question.fusion)
-        with pipeline.start_stopwatch().stage("search"):
-            results = search(gallery, collection, everyone, question, threshold.value)
-        tell_similarities(pipeline, results)
-        return results
-
-    try:
-        results = iter(await asyncio.to_thread(search_all))
-    except SamefaceError as error:  # the collection was deleted meanwhile
-        return [found if isinstance(found, SamefaceError) else error for found in faces]
-    return [found if isinstance(found, SamefaceError) else [next(results) for _ in found] for found in faces]
+    photos = [probe for probe in probes if not isinstance(probe, Embedding | SamefaceError)]
+    embedded = iter(await embed_all(embed, photos) if photos else ())
+    faces: list[Faces | SamefaceError] = []
+    for probe in probes:
+        if isinstance(probe, SamefaceError):
+            faces.append(probe)
+        else:
+            faces.append([probe] if isinstance(probe, Embedding) else next(embedded))
+    return await gallery.read(search_faces, gallery, faces, options, stopwatch or pipeline.start_stopwatch())
 
 
-def tell_similarities(pipeline: Pipeline, results: Sequence[Result]) -> None:
-    """Of every face, how similar the closest person is."""
-    for result in results:
-        if result.candidates:
-            pipeline.observer.similarity("identify", result.candidates[0].similarity)
+def search_faces(
+    gallery: Gallery, probes: Sequence[Faces | SamefaceError], options: SearchOptions, stopwatch: Stopwatch
+) -> SearchOutcome:
+    """Search the faces of all probes in the collection as it is now."""
+    collection = gallery.get_collection(options.collection)
+    threshold = gallery.choose_threshold(collection, options.rule, options.fusion)
+    everyone = [face for faces in probes if not isinstance(faces, SamefaceError) for face in faces]
+    embeddings = [face.embedding if isinstance(face, EmbeddedFace) else face for face in everyone]
+    with stopwatch.stage("search"):
+        found = gallery.search(collection, embeddings, options.limit, options.fusion)
+    for candidates in found:
+        if candidates:
+            stopwatch.observer.similarity("identify", candidates[0].similarity)
+    results = map(decide, everyone, found, [threshold.value] * len(everyone))
+    return SearchOutcome(
+        collection,
+        threshold,
+        [faces if isinstance(faces, SamefaceError) else [next(results) for _ in faces] for faces in probes],
+    )
 
 
-def search(
-    gallery: Gallery,
-    collection: Collection,
-    probes: Sequence[EmbeddedFace | Embedding],
-    question: Question,
-    threshold: float,
-) -> list[Result]:
-    """The candidates of each probe, and the first of them as its match if it passes."""
-    embeddings = [probe.embedding if isinstance(probe, EmbeddedFace) else probe for probe in probes]
-    found = gallery.search(collection, embeddings, question.limit, question.fusion)
-    return [
-        Result(
-            face=probe if isinstance(probe, EmbeddedFace) else None,
-            normalised=isinstance(probe, Embedding) and probe.normalised,
-            match=candidates[0] if candidates and candidates[0].similarity >= threshold else None,
-            candidates=candidates,
-        )
-        for probe, candidates in zip(probes, found, strict=True)
-    ]
+def decide(face: EmbeddedFace | Embedding, candidates: list[Candidate], threshold: float) -> IdentifiedFace:
+    """A face with its candidates, the first of them as its match if it reaches the threshold."""
+    return IdentifiedFace(
+        face=face.to_face() if isinstance(face, EmbeddedFace) else None,
+        normalised=isinstance(face, Embedding) and face.normalised,
+        match=candidates[0] if candidates and candidates[0].similarity >= threshold else None,
+        candidates=candidates,
+    )

@@ -1,8 +1,9 @@
-"""The path of a photo, readable top to bottom: bytes -> image -> detect -> align -> embed -> compare."""
+"""The path of a photo, readable top to bottom: bytes -> image -> detect -> align -> embed."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from PIL import Image
@@ -10,27 +11,29 @@ from PIL import Image
 from sameface.model.bundles.bundle import load_bundle
 from sameface.model.data_folder import DataFolder
 from sameface.model.decision.calibration_files import Calibrations
-from sameface.model.decision.thresholds import (
-    AT_OWN_RATE,
-    TARGET_FMR,
-    TARGET_FPIR,
-    Rule,
-    Threshold,
-    Thresholds,
+from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR, Thresholds
+from sameface.model.errors import BundleRefused, FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
+from sameface.model.faces import (
+    AlignedFace,
+    DetectedFace,
+    EmbeddedFace,
+    Face,
+    FaceWithEmbedding,
+    Photo,
+    Value,
 )
-from sameface.model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
-from sameface.model.faces import AlignedFace, DetectedFace, EmbeddedFace
 from sameface.model.observer import SILENT, Observer, Stopwatch
-from sameface.model.photo.align import align_face, fit_similarity
+from sameface.model.photo.align import CropShape, align_face, fit_similarity
 from sameface.model.photo.choose_face import FACE_POLICIES
 from sameface.model.photo.detect import Detector, DetectorOptions
-from sameface.model.photo.embed import Embedder
+from sameface.model.photo.embed import Embedder, open_embedder
 from sameface.model.photo.image import ImageLimits, decode_coarsely, decode_image
 from sameface.model.photo.quality import assess_quality
 from sameface.model.runtime.device import available_cores, select_device
 from sameface.model.runtime.session_pool import open_sessions
-from sameface.model.runtime.work_queue import Workers
-from sameface.model.verify import Decision, EnrolledPerson, Look, Side, compare
+from sameface.model.runtime.work_queue import WorkQueue
+
+FaceKind = TypeVar("FaceKind", bound=AlignedFace)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +50,7 @@ class PipelineOptions:
     detection: DetectorOptions = DetectorOptions()
     max_faces: int = 64
     min_face_pixels: float = 20.0
-    calibration: str | None = None  # the bundle's own
+    calibration: str | None = None  # None: the bundle's own
     target_fmr: float = TARGET_FMR
     target_fpir: float = TARGET_FPIR
 
@@ -55,7 +58,7 @@ class PipelineOptions:
     def in_folder(
         cls, folder: DataFolder, recognizer: Path | None = None, detector: Path | None = None, **others: Any
     ) -> "PipelineOptions":
-        """With the default bundles of a data folder where none is named."""
+        """The options with the default bundles of a data folder where none is named."""
         return cls(
             recognizer=(recognizer or folder.recognizer).expanduser(),
             detector=(detector or folder.detector).expanduser(),
@@ -64,83 +67,93 @@ class PipelineOptions:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class PhotoFaces(Generic[FaceKind]):
+    """The faces of one photo on their way: how many were found, those chosen, and the time they took."""
+
+    faces_found: int
+    faces: list[FaceKind]
+    stopwatch: Stopwatch
+
+
+@dataclass(frozen=True, slots=True)
+class Detection(Value):
+    """The answer of `detect`: the faces of a photo, most prominent first."""
+
+    faces: list[Face]
+    faces_found: int  # also those that `faces` or the limit left out
+    timings_ms: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class PhotoEmbeddings(Value):
+    """The answer of `embed`: the faces of a photo with their embeddings."""
+
+    model: str
+    faces: list[FaceWithEmbedding]
+    faces_found: int
+    timings_ms: dict[str, float]
+
+
 class Pipeline:
-    """Takes photos to faces, embeddings and decisions; the `async` methods queue, the others do the work."""
+    """Takes photos to faces and embeddings; its `async` methods queue, the others do the work.
+
+    Without an embedder it finds and aligns faces, which is all that preparing a data set takes.
+    """
 
     def __init__(
         self,
         detector: Detector,
-        embedder: Embedder,
+        embedder: Embedder | None,
+        crop_shape: CropShape,
         options: PipelineOptions,
         observer: Observer = SILENT,
     ) -> None:
         self.observer = observer
         self.detector = detector
-        self.embedder = embedder
+        self.crop_shape = crop_shape
         self.options = options
-        self.workers = Workers(options.threads, options.queue, self.observer)
-        calibrations = Calibrations(embedder.bundle, options.calibration)
-        self.thresholds = Thresholds(calibrations, options.target_fmr, options.target_fpir)
+        self.queue = WorkQueue(options.threads, options.queue, self.observer)
+        self._embedder = embedder
 
-    async def detect(self, photo: bytes, faces: str = "all") -> Look[AlignedFace]:
-        """The faces in a photo."""
+    @property
+    def embedder(self) -> Embedder:
+        """The recogniser."""
+        if self._embedder is None:
+            raise BundleRefused("This pipeline was opened without a recogniser.")
+        return self._embedder
+
+    @cached_property
+    def thresholds(self) -> Thresholds:
+        """The thresholds of the recogniser, by the calibration and the target rates of the options."""
+        calibrations = Calibrations(self.embedder.bundle, self.options.calibration)
+        return Thresholds(calibrations, self.options.target_fmr, self.options.target_fpir)
+
+    async def detect(self, photo: Photo, policy: str = "all") -> Detection:
+        """The faces in a photo that the policy chooses."""
         stopwatch = self.start_stopwatch()
-        [look] = await self.workers.run_all(lambda photo: self.find_faces(photo, faces, stopwatch), [photo])
-        return look
+        [found] = await self.queue.run_all(lambda photo: self.find_faces(photo, policy, stopwatch), [photo])
+        faces = [face.to_face() for face in found.faces]
+        return Detection(faces, found.faces_found, stopwatch.milliseconds())
 
-    async def embed(self, photo: bytes, faces: str = "all") -> Look[EmbeddedFace]:
-        """The faces in a photo with their embeddings."""
+    async def embed(self, photo: Photo, policy: str = "all") -> PhotoEmbeddings:
+        """The faces in a photo that the policy chooses, with their embeddings."""
         stopwatch = self.start_stopwatch()
-        [look] = await self.workers.run_all(lambda photo: self.embed_faces(photo, faces, stopwatch), [photo])
-        return look
-
-    async def verify(
-        self,
-        probe: bytes,
-        reference: bytes | EnrolledPerson,
-        *,
-        rule: Rule = AT_OWN_RATE,
-        faces: str = "prominent",
-        min_quality: float = 0.0,
-    ) -> Decision:
-        """Whether a photo shows the person of another, or an enrolled one; photos are worked on together."""
-        stopwatch = self.start_stopwatch()
-        threshold = self.choose_threshold(rule, reference)
-        photos = {"probe": probe} | ({"reference": reference} if isinstance(reference, bytes) else {})
-
-        def look_at(photo: tuple[str, bytes]) -> Look[EmbeddedFace]:
-            return self.embed_one_face(*photo, faces=faces, min_quality=min_quality)
-
-        looks = await self.workers.run_all(look_at, list(photos.items()))
-        sides = [Side(look.faces_found, look.faces[0]) for look in looks]
-        compared = reference if isinstance(reference, EnrolledPerson) else sides[1]
-        similarity, other = compare(sides[0], compared)
-        self.observer.similarity("verify", similarity)
-        return Decision(
-            same_person=similarity >= threshold.value,
-            similarity=similarity,
-            threshold=threshold.value,
-            target_fmr=threshold.target,
-            estimated_fmr=threshold.estimate(similarity),
-            extrapolated=threshold.is_extrapolated(similarity),
-            calibration=threshold.calibration_name,
-            model=self.embedder.bundle.contract.name,
-            probe=sides[0],
-            reference=other,
-            timings_ms=stopwatch.milliseconds(*(look.stopwatch for look in looks)),
-        )
+        [found] = await self.queue.run_all(lambda photo: self.embed_faces(photo, policy, stopwatch), [photo])
+        faces = [
+            FaceWithEmbedding(face.box, face.landmarks, face.score, face.quality, face.embedding.values)
+            for face in found.faces
+        ]
+        name = self.embedder.bundle.contract.name
+        return PhotoEmbeddings(name, faces, found.faces_found, stopwatch.milliseconds())
 
     def start_stopwatch(self) -> Stopwatch:
-        """For one request, or one photo of it."""
+        """A stopwatch for one request, or for one photo of it."""
         return Stopwatch(self.observer)
 
-    def choose_threshold(self, rule: Rule, reference: bytes | EnrolledPerson) -> Threshold:
-        """What counts as the same person, by what the probe is compared with."""
-        if isinstance(reference, bytes):
-            return self.thresholds.for_pair(rule)
-        return self.thresholds.for_pair(rule, calibration=reference.calibration, faces=len(reference.faces))
-
-    def find_faces(self, photo: bytes, policy: str, stopwatch: Stopwatch | None = None) -> Look[AlignedFace]:
+    def find_faces(
+        self, photo: Photo, policy: str, stopwatch: Stopwatch | None = None
+    ) -> PhotoFaces[AlignedFace]:
         """Bytes -> image -> detect -> align; a large photo is decoded in full only for a small face."""
         stopwatch = stopwatch or self.start_stopwatch()
         with stopwatch.stage("decode"):
@@ -155,53 +168,59 @@ class Pipeline:
             chosen, scale = [face.enlarge(scale) for face in chosen], 1
         with stopwatch.stage("align"):
             faces = [self.align(image, face, scale) for face in chosen]
-        return Look(len(detected), faces, stopwatch)
+        return PhotoFaces(len(detected), faces, stopwatch)
 
     def is_coarse(self, face: DetectedFace) -> bool:
         """Whether a crop would have more pixels than the image has of this face."""
-        enlargement, _ = fit_similarity(face.landmarks, self.embedder.bundle.contract.template)
+        enlargement, _ = fit_similarity(face.landmarks, self.crop_shape.template)
         return abs(enlargement) > 1
 
     def align(self, image: Image.Image, face: DetectedFace, scale: int) -> AlignedFace:
-        """The face in pixels of the photo, with its crop on the recogniser's template and its quality."""
-        contract = self.embedder.bundle.contract
-        crop = align_face(image, face.landmarks, contract.template, contract.input_size)
+        """The face in pixels of the photo, with its crop on the template and its quality."""
+        crop = align_face(image, face.landmarks, *self.crop_shape)
         shown = face.enlarge(scale) if scale > 1 else face
-        return AlignedFace(shown.box, shown.landmarks, shown.score, crop, assess_quality(shown, crop))
+        return AlignedFace(shown.box, shown.landmarks, shown.score, assess_quality(shown, crop), crop)
 
     def embed_faces(
-        self, photo: bytes, policy: str, stopwatch: Stopwatch | None = None
-    ) -> Look[EmbeddedFace]:
+        self, photo: Photo, policy: str, stopwatch: Stopwatch | None = None
+    ) -> PhotoFaces[EmbeddedFace]:
         """Bytes -> image -> detect -> align -> embed."""
-        return self.embed_look(self.find_faces(photo, policy, stopwatch))
+        return self.add_embeddings(self.find_faces(photo, policy, stopwatch))
 
-    def embed_look(self, look: Look[AlignedFace]) -> Look[EmbeddedFace]:
+    def add_embeddings(self, found: PhotoFaces[AlignedFace]) -> PhotoFaces[EmbeddedFace]:
         """The faces that were found, each with its embedding."""
-        with look.stopwatch.stage("embed"):
-            embeddings = self.embedder.embed([face.crop for face in look.faces])
+        with found.stopwatch.stage("embed"):
+            embeddings = self.embedder.embed([face.crop for face in found.faces])
         faces = [
-            EmbeddedFace(face.box, face.landmarks, face.score, face.crop, face.quality, embedding)
-            for face, embedding in zip(look.faces, embeddings, strict=True)
+            EmbeddedFace(face.box, face.landmarks, face.score, face.quality, face.crop, embedding)
+            for face, embedding in zip(found.faces, embeddings, strict=True)
         ]
-        return Look(look.faces_found, faces, look.stopwatch)
+        return PhotoFaces(found.faces_found, faces, found.stopwatch)
+
+    def find_one_face(
+        self, photo: Photo, policy: str, min_quality: float = 0.0, *, name: str | None = None
+    ) -> PhotoFaces[AlignedFace]:
+        """The one face of a photo that is to be compared; an error carries `name` to say which photo."""
+        try:
+            found = self.find_faces(photo, policy)
+            self.refuse_unfit(found, min_quality)
+        except SamefaceError as error:
+            if name:
+                error.facts["image"] = name
+            raise
+        return found
 
     def embed_one_face(
-        self, name: str, photo: bytes, *, faces: str, min_quality: float
-    ) -> Look[EmbeddedFace]:
-        """The one face of a photo that is to be compared; errors say by `name` which photo they are about."""
-        try:
-            look = self.find_faces(photo, faces)
-            self.refuse_unfit(look, min_quality)
-        except SamefaceError as error:
-            error.facts["image"] = name
-            raise
-        return self.embed_look(look)
+        self, photo: Photo, policy: str, min_quality: float = 0.0, *, name: str | None = None
+    ) -> PhotoFaces[EmbeddedFace]:
+        """The same face, embedded."""
+        return self.add_embeddings(self.find_one_face(photo, policy, min_quality, name=name))
 
-    def refuse_unfit(self, look: Look[AlignedFace], min_quality: float) -> None:
-        """No face, a face of too few pixels, and where asked for, one of too low a quality."""
-        if not look.faces:
+    def refuse_unfit(self, found: PhotoFaces[AlignedFace], min_quality: float) -> None:
+        """Raise if the photo has no face, or one of too few pixels or of a quality below `min_quality`."""
+        if not found.faces:
             raise NoFaceFound("No face was found in the photo.", faces_found=0)
-        quality, smallest = look.faces[0].quality, self.options.min_face_pixels
+        quality, smallest = found.faces[0].quality, self.options.min_face_pixels
         if quality.size < smallest:
             raise FaceTooSmall(
                 f"The face has {quality.size:.0f} pixels; {smallest:.0f} are needed.", limit=smallest
@@ -215,30 +234,37 @@ class Pipeline:
 
     def warm_up(self) -> None:
         """Run every session once, so that no first caller pays for it."""
-        width, height = self.embedder.bundle.contract.input_size
+        width, height = self.crop_shape.size
         photo = Image.new("RGB", (self.options.detection.max_side,) * 2)
         for _ in range(self.options.threads):  # idle sessions take turns
             self.detector.detect(photo)
-            self.embedder.embed([np.zeros((height, width, 3), np.uint8)])
+            if self._embedder:
+                self._embedder.embed([np.zeros((height, width, 3), np.uint8)])
 
     def close(self) -> None:
-        """Wait for what runs, drop what waits."""
-        self.workers.close()
-        self.embedder.close()
+        """Wait for the photos in work, and drop those that wait."""
+        self.queue.close()
+        if self._embedder:
+            self._embedder.close()
 
 
 def open_pipeline(options: PipelineOptions, observer: Observer = SILENT) -> Pipeline:
     """Load both bundles, open their sessions on the device, and warm them up."""
-    device = select_device(options.device)
     recognizer = load_bundle(options.recognizer, "recogniser")
-    detector = load_bundle(options.detector, "detector")
-    pipeline = Pipeline(
-        Detector(
-            detector, open_sessions(detector, device, options.cache, options.threads), options.detection
-        ),
-        Embedder(recognizer, open_sessions(recognizer, device, options.cache, options.threads), observer),
-        options,
-        observer,
-    )
+    device = select_device(options.device)
+    embedder = open_embedder(recognizer, device, options.cache, options.threads, observer)
+    crop_shape = CropShape(recognizer.contract.template, recognizer.contract.input_size)
+    pipeline = Pipeline(open_detector(options, device), embedder, crop_shape, options, observer)
     pipeline.warm_up()
     return pipeline
+
+
+def open_face_finder(options: PipelineOptions, crop_shape: CropShape) -> Pipeline:
+    """A pipeline without a recogniser: it finds faces and aligns them to `crop_shape`."""
+    return Pipeline(open_detector(options, select_device(options.device)), None, crop_shape, options)
+
+
+def open_detector(options: PipelineOptions, device: str) -> Detector:
+    """The detector with a session per thread."""
+    bundle = load_bundle(options.detector, "detector")
+    return Detector(bundle, open_sessions(bundle, device, options.cache, options.threads), options.detection)

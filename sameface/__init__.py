@@ -1,1 +1,79 @@
-"""Is this the same face?"""
+"""Is this the same face?
+
+    import sameface
+
+    with sameface.open() as faces:
+        print(faces.verify("one.jpg", "another.jpg").same_person)
+
+Everything is loaded when it is first used: importing the package loads neither networks nor their engines.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sameface.in_process import Collection, Faces
+    from sameface.in_process import open_faces as open  # noqa: A004
+    from sameface.model.enroll import EnrolledFace, Enrollment, Rejection
+    from sameface.model.enroll_warnings import EnrollWarning
+    from sameface.model.errors import SamefaceError
+    from sameface.model.faces import Box, Face, FaceWithEmbedding, Quality
+    from sameface.model.gallery.gallery import Candidate
+    from sameface.model.identify import Identification, IdentifiedFace
+    from sameface.model.pipeline import Detection, PhotoEmbeddings
+    from sameface.model.verify import ComparedPerson, ComparedPhoto, Decision
+
+    __version__: str
+
+__all__ = [
+    "Box",
+    "Candidate",
+    "Collection",
+    "ComparedPerson",
+    "ComparedPhoto",
+    "Decision",
+    "Detection",
+    "EnrollWarning",
+    "EnrolledFace",
+    "Enrollment",
+    "Face",
+    "FaceWithEmbedding",
+    "Faces",
+    "Identification",
+    "IdentifiedFace",
+    "PhotoEmbeddings",
+    "Quality",
+    "Rejection",
+    "SamefaceError",
+    "__version__",
+    "open",
+]
+
+HOMES = {
+    "sameface.in_process": ("Collection", "Faces"),
+    "sameface.model.enroll": ("EnrolledFace", "Enrollment", "Rejection"),
+    "sameface.model.enroll_warnings": ("EnrollWarning",),
+    "sameface.model.errors": ("SamefaceError",),
+    "sameface.model.faces": ("Box", "Face", "FaceWithEmbedding", "Quality"),
+    "sameface.model.gallery.gallery": ("Candidate",),
+    "sameface.model.identify": ("Identification", "IdentifiedFace"),
+    "sameface.model.pipeline": ("Detection", "PhotoEmbeddings"),
+    "sameface.model.verify": ("ComparedPerson", "ComparedPhoto", "Decision"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name of the public API when it is first asked for."""
+    if name == "__version__":
+        return import_module("importlib.metadata").version("sameface")
+    if name == "open":
+        return import_module("sameface.in_process").open_faces
+    for home, names in HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module 'sameface' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public API."""
+    return __all__

@@ -24,44 +24,53 @@ ROOMS = {
     "identify": "sameface.model.commands.gallery",
     "people": "sameface.model.commands.gallery",
     "forget": "sameface.model.commands.gallery",
-    "export": "sameface.model.commands.upkeep",
-    "import": "sameface.model.commands.upkeep",
     "gallery": "sameface.model.commands.upkeep",
-    "pull": "sameface.model.commands.photos",
-    "models": "sameface.model.commands.photos",
-    "demo": "sameface.model.commands.photos",
+    "pull": "sameface.model.commands.bundles",
+    "models": "sameface.model.commands.bundles",
+    "demo": "sameface.model.commands.bundles",
     "evaluate": "sameface.training.commands.evaluate",
     "calibrate": "sameface.model.commands.calibrate",
     "new-key": "sameface.api.commands",
     "prepare": "sameface.training.commands.data",
     "synthesize": "sameface.training.commands.data",
     "train": "sameface.training.commands.train",
+    "bundle": "sameface.training.commands.export",
 }
 EXTRAS = {"torch": "train", "tensorboard": "train", "matplotlib": "evaluate", "jinja2": "evaluate"}
-CHECKPOINT_ROOM = "sameface.training.commands.export"
 
 
 class Rooms(TyperGroup):
     """Finds a command in the room it belongs to."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """All names, in the order of the help."""
+        """The names of all commands, in the order of the help."""
         return list(ROOMS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of this name, its room imported now."""
-        return find_command(ROOMS[cmd_name], ctx, cmd_name) if cmd_name in ROOMS else None
+        if cmd_name not in ROOMS:
+            return None
+        command = typer.main.get_group(import_module(ROOMS[cmd_name]).app).get_command(ctx, cmd_name)
+        hide_types_of_flags(command, ctx)
+        return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command and what is left for it; of the two exports, a checkpoint's is meant by its name."""
-        if args[0] == "export" and any(arg.endswith(".pt") for arg in args):
-            return "export", find_command(CHECKPOINT_ROOM, ctx, "export"), args[1:]
+        """The command and the words left for it; what was called `export` and `import` is translated."""
+        if args[0] in ("export", "import"):
+            group = "bundle" if any(arg.endswith(".pt") for arg in args) else "gallery"
+            now = f"`sameface {group} {args[0]}`"
+            Console(stderr=True).print(f"`sameface {args[0]}` is called {now} now.", soft_wrap=True)
+            args = [group, *args]
         return super().resolve_command(ctx, args)
 
 
-def find_command(room: str, ctx: Any, name: str) -> Any:
-    """A command in a room, which is imported now."""
-    return typer.main.get_group(import_module(room).app).get_command(ctx, name)
+def hide_types_of_flags(command: Any, ctx: Any) -> None:
+    """Let the help of a command and its subcommands show no `<bool>` for flags that take no value."""
+    for option in command.get_params(ctx):
+        if getattr(option, "is_flag", False):
+            option.metavar = ""
+    for subcommand in getattr(command, "commands", {}).values():
+        hide_types_of_flags(subcommand, ctx)
 
 
 app = typer.Typer(

@@ -65,20 +65,20 @@ def document_batch(schema: type[BaseModel]) -> dict[str, Any]:
 def stream(lines: Sequence[dict[str, Any]], *codes: str) -> dict[int | str, dict[str, Any]]:
     """What a batch answers: an example of its lines, and one of each failure before the first."""
     example = "".join(json.dumps(line) + "\n" for line in lines)
-    return answers(None, *codes) | {200: {"content": {"application/x-ndjson": {"example": example}}}}
+    return responses(None, *codes) | {200: {"content": {"application/x-ndjson": {"example": example}}}}
 
 
-def answers(
+def responses(
     example: dict[str, Any] | None, *codes: str, success: int = 200
 ) -> dict[int | str, dict[str, Any]]:
     """What a route answers: an example of success, and one of each failure."""
     shown = {"content": {"application/json": {"example": example}}} if example else {}
-    responses: dict[int | str, dict[str, Any]] = {success: shown}
+    documented: dict[int | str, dict[str, Any]] = {success: shown}
     for code in codes:
         problem = describe_problem(code, "What exactly happened and what to do about it.", "4f1c")
-        response = responses.setdefault(
+        response = documented.setdefault(
             problem["status"], {"description": "", "content": {"application/problem+json": {"examples": {}}}}
         )
         response["description"] = f"{response['description']}, `{code}`".removeprefix(", ")
         response["content"]["application/problem+json"]["examples"][code] = {"value": problem}
-    return responses
+    return documented

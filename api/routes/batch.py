@@ -7,66 +7,70 @@ from typing import Annotated, ClassVar
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
-from sameface.api.dependencies import READ, WRITE, Collection, Gallery, IdempotencyKey, Pipeline, Registrar
+from sameface.api.access.caller import READ, WRITE
+from sameface.api.dependencies import Collection, Gallery, IdempotencyKey, Pipeline
 from sameface.api.openapi import examples
 from sameface.api.openapi.responses import BATCH_PROBLEMS, RATE_PROBLEMS, document_batch, stream
-from sameface.api.schemas.batch import BatchEnrolled, BatchIdentified, EnrolEntry, ProbeEntry
-from sameface.api.schemas.people import EnrolOptions, SearchOptions
+from sameface.api.schemas.batch import BatchEnrolled, BatchIdentified, EnrollEntry, ProbeEntry
+from sameface.api.schemas.identify import SearchOptions as SearchQuery
+from sameface.api.schemas.people import EnrollOptions
 from sameface.api.stream.batch_response import BatchResponse
-from sameface.model.enroll import Answer, Application
+from sameface.model.enroll import Enrollment, EnrollRequest, enroll_many
 from sameface.model.errors import SamefaceError
 from sameface.model.faces import Embedding
-from sameface.model.identify import Question, Result, identify_many
+from sameface.model.identify import IdentifiedFace, SearchOptions, identify_many
 
 router = APIRouter(prefix="/v1/collections/{collection}", tags=["batch"])
 
 
 @dataclass(frozen=True, slots=True)
 class Identifying:
-    """What is done with probes."""
+    """A batch of probes to identify."""
 
     schema: ClassVar[type[BaseModel]] = ProbeEntry
     pipeline: Pipeline
     gallery: Gallery
-    collection: str
-    question: Question
+    options: SearchOptions
 
-    def prepare(self, entry: ProbeEntry) -> bytes | Embedding:
+    def prepare(self, sent: ProbeEntry) -> bytes | Embedding:
         """The photo or embedding."""
-        return entry.to_probe(self.gallery)
+        return sent.to_probe(self.gallery.bundle)
 
     async def work(
         self, prepared: list[bytes | Embedding | SamefaceError]
-    ) -> Sequence[list[Result] | SamefaceError]:
-        """Who is in each."""
-        return await identify_many(self.pipeline, self.gallery, self.collection, prepared, self.question)
+    ) -> Sequence[list[IdentifiedFace] | SamefaceError]:
+        """Who is in each probe."""
+        return await identify_many(self.pipeline, self.gallery, prepared, self.options)
 
-    def present(self, entry: ProbeEntry, answer: list[Result]) -> BatchIdentified:
-        """A line of the answer."""
-        return BatchIdentified.model_validate({"id": entry.id, "results": answer})
+    def present(self, sent: ProbeEntry, answer: list[IdentifiedFace]) -> BatchIdentified:
+        """A line of the response."""
+        return BatchIdentified.model_validate({"id": sent.id, "results": answer})
 
 
 @dataclass(frozen=True, slots=True)
 class Enrolling:
-    """What is done with people to enrol."""
+    """A batch of people to enrol."""
 
-    schema: ClassVar[type[BaseModel]] = EnrolEntry
-    registrar: Registrar
+    schema: ClassVar[type[BaseModel]] = EnrollEntry
+    pipeline: Pipeline
+    gallery: Gallery
     collection: str
-    options: EnrolOptions
+    options: EnrollOptions
     idempotency_key: str | None
 
-    def prepare(self, entry: EnrolEntry) -> Application:
-        """For the registrar."""
-        return entry.to_application(self.registrar.gallery, self.options, self.idempotency_key)
+    def prepare(self, sent: EnrollEntry) -> EnrollRequest:
+        """The entry as a request of its own."""
+        return sent.to_request(self.collection, self.gallery.bundle, self.options, self.idempotency_key)
 
-    async def work(self, prepared: list[Application | SamefaceError]) -> Sequence[Answer | SamefaceError]:
-        """Who was taken."""
-        return await self.registrar.enrol_many(self.collection, prepared)
+    async def work(
+        self, prepared: list[EnrollRequest | SamefaceError]
+    ) -> Sequence[Enrollment | SamefaceError]:
+        """Who was enrolled."""
+        return await enroll_many(self.pipeline, self.gallery, self.collection, prepared)
 
-    def present(self, entry: EnrolEntry, answer: Answer) -> BatchEnrolled:
-        """A line of the answer."""
-        return BatchEnrolled(id=entry.id, **answer)
+    def present(self, sent: EnrollEntry, answer: Enrollment) -> BatchEnrolled:
+        """A line of the response."""
+        return BatchEnrolled.model_validate({"id": sent.id, **answer.to_dict()})
 
 
 @router.post(
@@ -80,14 +84,16 @@ class Enrolling:
 async def identify_batch(
     request: Request,
     collection: Collection,
-    options: Annotated[SearchOptions, Query()],
+    options: Annotated[SearchQuery, Query()],
     pipeline: Pipeline,
     gallery: Gallery,
 ) -> BatchResponse:
     """Say who is in each of many photos or embeddings; answers flow while probes are still being sent."""
-    question = options.to_question()
-    gallery.choose_threshold(collection, question.rule, question.fusion)  # which may be refused, so do it now
-    return BatchResponse(request, Identifying(pipeline, gallery, collection.name, question))
+    search = options.to_options(collection.name)
+    gallery.choose_threshold(
+        collection, search.rule, search.fusion
+    )  # it may be refused: now, not line by line
+    return BatchResponse(request, Identifying(pipeline, gallery, search))
 
 
 @router.post(
@@ -95,14 +101,15 @@ async def identify_batch(
     dependencies=[WRITE],
     status_code=200,  # FastAPI cannot read it off this class
     response_class=BatchResponse,
-    openapi_extra=document_batch(EnrolEntry),
+    openapi_extra=document_batch(EnrollEntry),
     responses=stream(examples.BATCH_ENROLLED, *BATCH_PROBLEMS),
 )
-async def enrol_batch(
+async def enroll_batch(
     request: Request,
     collection: Collection,
-    options: Annotated[EnrolOptions, Query()],
-    registrar: Registrar,
+    options: Annotated[EnrollOptions, Query()],
+    pipeline: Pipeline,
+    gallery: Gallery,
     idempotency_key: IdempotencyKey = None,
 ) -> BatchResponse:
     """Enrol many people by a photo or an embedding each; a known `person_id` gets one more face.
@@ -110,4 +117,4 @@ async def enrol_batch(
     What is answered is on the disk. With an Idempotency-Key a retry of all or of a part enrols nobody twice;
     the ids of the entries must differ then.
     """
-    return BatchResponse(request, Enrolling(registrar, collection.name, options, idempotency_key))
+    return BatchResponse(request, Enrolling(pipeline, gallery, collection.name, options, idempotency_key))

@@ -1,16 +1,15 @@
 """Collections: people that are searched together."""
 
-import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
+from sameface.api.access.caller import READ, WRITE
 from sameface.api.body.read_body import body_of
-from sameface.api.dependencies import READ, WRITE, Collection, Gallery, Id
+from sameface.api.dependencies import Collection, Gallery, Id
 from sameface.api.openapi import examples
-from sameface.api.openapi.responses import COLLECTION_PROBLEMS, KEY_PROBLEMS, answers, document_body
-from sameface.api.schemas.collections import CollectionList, CollectionResponse
-from sameface.api.schemas.people import CollectionRequest
+from sameface.api.openapi.responses import COLLECTION_PROBLEMS, KEY_PROBLEMS, document_body, responses
+from sameface.api.schemas.collections import CollectionList, CollectionRequest, CollectionResponse
 
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
 
@@ -19,7 +18,7 @@ router = APIRouter(prefix="/v1/collections", tags=["collections"])
     "/{collection}",
     dependencies=[WRITE],
     openapi_extra=document_body(CollectionRequest),
-    responses=answers(
+    responses=responses(
         examples.COLLECTION,
         *KEY_PROBLEMS,
         "already_exists",
@@ -35,15 +34,15 @@ async def create_collection(
     response: Response,
 ) -> CollectionResponse:
     """Make a collection: 201 if it is new, 200 if it is there and the same."""
-    made, new = await asyncio.to_thread(
+    made, new = await gallery.write(
         gallery.create_collection, collection, store_crops=body.store_crops, calibration=body.calibration
     )
     response.status_code = 201 if new else 200
-    return await asyncio.to_thread(CollectionResponse.from_collection, made, gallery)
+    return CollectionResponse.from_collection(made, gallery.index_kind(made))
 
 
 @router.get(
-    "", dependencies=[READ], responses=answers(examples.COLLECTIONS, *KEY_PROBLEMS, "invalid_request")
+    "", dependencies=[READ], responses=responses(examples.COLLECTIONS, *KEY_PROBLEMS, "invalid_request")
 )
 async def list_collections(
     gallery: Gallery,
@@ -51,23 +50,25 @@ async def list_collections(
     cursor: Annotated[str, Query(max_length=128)] = "",
 ) -> CollectionList:
     """List collections by name."""
-    return await asyncio.to_thread(CollectionList.page, gallery, limit, cursor)
+    found = await gallery.read(gallery.list_collections, limit, cursor)
+    items = [CollectionResponse.from_collection(each, gallery.index_kind(each)) for each in found]
+    return CollectionList.from_collections(items, limit)
 
 
 @router.get(
-    "/{collection}", dependencies=[READ], responses=answers(examples.COLLECTION, *COLLECTION_PROBLEMS)
+    "/{collection}", dependencies=[READ], responses=responses(examples.COLLECTION, *COLLECTION_PROBLEMS)
 )
 async def get_collection(collection: Collection, gallery: Gallery) -> CollectionResponse:
     """Say how many people and faces a collection has, and of which model."""
-    return await asyncio.to_thread(CollectionResponse.from_collection, collection, gallery)
+    return CollectionResponse.from_collection(collection, gallery.index_kind(collection))
 
 
 @router.delete(
     "/{collection}",
     dependencies=[WRITE],
     status_code=204,
-    responses=answers(None, *KEY_PROBLEMS, "collection_not_found", success=204),
+    responses=responses(None, *KEY_PROBLEMS, "collection_not_found", success=204),
 )
 async def delete_collection(collection: Id, gallery: Gallery) -> None:
     """Forget a collection and everybody in it."""
-    await asyncio.to_thread(gallery.delete_collection, collection)
+    await gallery.write(gallery.delete_collection, collection)

@@ -4,11 +4,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
+from sameface.api.access.caller import READ
 from sameface.api.body.read_body import body_of
-from sameface.api.dependencies import READ, ROOM, Pipeline
+from sameface.api.dependencies import ROOM, Pipeline
 from sameface.api.openapi import examples
-from sameface.api.openapi.responses import PHOTO_PROBLEMS, answers, document_body
-from sameface.api.schemas.fields import DetectRequest, DetectResponse, EmbedRequest, EmbedResponse
+from sameface.api.openapi.responses import PHOTO_PROBLEMS, document_body, responses
+from sameface.api.schemas.faces import DetectRequest, DetectResponse, EmbedRequest, EmbedResponse
 
 router = APIRouter(prefix="/v1", tags=["faces"], dependencies=[READ, ROOM])
 
@@ -16,7 +17,7 @@ router = APIRouter(prefix="/v1", tags=["faces"], dependencies=[READ, ROOM])
 @router.post(
     "/detect",
     openapi_extra=document_body(DetectRequest),
-    responses=answers(examples.DETECT, *PHOTO_PROBLEMS),
+    responses=responses(examples.DETECT, *PHOTO_PROBLEMS),
 )
 async def detect(
     body: Annotated[DetectRequest, Depends(body_of(DetectRequest))], pipeline: Pipeline
@@ -28,11 +29,10 @@ async def detect(
 @router.post(
     "/embed",
     openapi_extra=document_body(EmbedRequest),
-    responses=answers(examples.EMBED, *PHOTO_PROBLEMS),
+    responses=responses(examples.EMBED, *PHOTO_PROBLEMS),
 )
 async def embed(
     body: Annotated[EmbedRequest, Depends(body_of(EmbedRequest))], pipeline: Pipeline
 ) -> EmbedResponse:
     """Find the faces in a photo and embed each."""
-    look = await pipeline.embed(body.image, body.faces)
-    return EmbedResponse.from_look(look, pipeline.embedder.bundle, body.encoding)
+    return EmbedResponse.from_embeddings(await pipeline.embed(body.image, body.faces), body.encoding)

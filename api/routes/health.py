@@ -4,25 +4,25 @@ from fastapi import APIRouter
 
 from sameface.api.dependencies import Pipeline
 from sameface.api.openapi import examples
-from sameface.api.openapi.responses import answers
-from sameface.api.schemas.fields import Live, Ready
+from sameface.api.openapi.responses import responses
+from sameface.api.schemas.health import Live, Ready
 
 router = APIRouter(prefix="/health", tags=["health"])
 
 
-@router.get("/live", responses=answers(examples.LIVE))
+@router.get("/live", responses=responses(examples.LIVE))
 async def live() -> Live:
     """Answer as long as the process does."""
     return Live()
 
 
-@router.get("/ready", responses=answers(examples.READY, "not_ready"))
+@router.get("/ready", responses=responses(examples.READY, "not_ready"))
 async def ready(pipeline: Pipeline) -> Ready:
     """Answer 200 once the networks are warm, and say what they run on."""
-    runtime = pipeline.embedder.sessions
+    sessions = pipeline.embedder.sessions
     return Ready(
-        device=runtime.device,
-        provider=runtime.provider,
+        device=sessions.device,
+        provider=sessions.provider,
         recognizer=pipeline.embedder.bundle.contract.name,
         detector=pipeline.detector.bundle.contract.name,
     )

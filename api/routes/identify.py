@@ -4,18 +4,18 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
+from sameface.api.access.caller import READ
 from sameface.api.body.read_body import body_of
-from sameface.api.dependencies import READ, ROOM, Gallery, Id, Pipeline
+from sameface.api.dependencies import ROOM, Gallery, Id, Pipeline
 from sameface.api.openapi import examples
 from sameface.api.openapi.responses import (
     COLLECTION_PROBLEMS,
     PHOTO_PROBLEMS,
     RATE_PROBLEMS,
-    answers,
     document_body,
+    responses,
 )
-from sameface.api.schemas.collections import IdentifyResponse
-from sameface.api.schemas.people import IdentifyRequest
+from sameface.api.schemas.identify import IdentifyRequest, IdentifyResponse
 from sameface.model import identify as identification
 
 router = APIRouter(prefix="/v1/collections/{collection}", tags=["identify"], dependencies=[READ, ROOM])
@@ -24,7 +24,7 @@ router = APIRouter(prefix="/v1/collections/{collection}", tags=["identify"], dep
 @router.post(
     "/identify",
     openapi_extra=document_body(IdentifyRequest),
-    responses=answers(
+    responses=responses(
         examples.IDENTIFIED, *COLLECTION_PROBLEMS, *PHOTO_PROBLEMS, "no_face_found", *RATE_PROBLEMS
     ),
 )
@@ -35,6 +35,5 @@ async def identify(
     gallery: Gallery,
 ) -> IdentifyResponse:
     """Say who is in a photo, of the people of a collection."""
-    probe = body.to_probe(gallery)
-    found = await identification.identify(pipeline, gallery, collection, probe, body.to_question())
-    return IdentifyResponse.model_validate(found)
+    request = body.to_request(collection, gallery.bundle)
+    return IdentifyResponse.model_validate(await identification.identify(pipeline, gallery, request))

@@ -1,15 +1,15 @@
-"""The shapes of a batch's entries and answers."""
+"""The shapes of a batch: its entries and the lines of its answer."""
 
 from typing import Annotated
 
 from pydantic import Field
 
-from sameface.api.schemas.collections import EnrolledFace, IdentifyResult, Oddity
-from sameface.api.schemas.fields import Id, Response
-from sameface.api.schemas.people import EnrolOptions, Metadata, Name, Probe
-from sameface.model.enroll import Application
+from sameface.api.schemas.fields import Id, Metadata, Name, Probe, Response
+from sameface.api.schemas.identify import IdentifiedFace
+from sameface.api.schemas.people import EnrolledFace, EnrollOptions, EnrollWarning
+from sameface.model.bundles.bundle import Bundle
+from sameface.model.enroll import EnrollRequest
 from sameface.model.faces import Embedding
-from sameface.model.gallery.gallery import Gallery
 
 EntryId = Annotated[str, Field(min_length=1, max_length=255)]
 
@@ -20,7 +20,7 @@ class ProbeEntry(Probe):
     id: EntryId
 
 
-class EnrolEntry(ProbeEntry):
+class EnrollEntry(ProbeEntry):
     """Somebody to enrol."""
 
     person_id: Id | None = Field(
@@ -29,12 +29,13 @@ class EnrolEntry(ProbeEntry):
     name: Name | None = Field(None, description="Of a new person; a known one keeps theirs.")
     metadata: Metadata = Field(default={}, description="Of a new person; a known one keeps theirs.")
 
-    def to_application(
-        self, gallery: Gallery, options: EnrolOptions, idempotency_key: str | None
-    ) -> Application:
-        """For the registrar."""
-        probe = self.to_probe(gallery)
-        return Application(
+    def to_request(
+        self, collection: str, recogniser: Bundle, options: EnrollOptions, idempotency_key: str | None
+    ) -> EnrollRequest:
+        """The entry as the operation takes it; each has its own part of the batch's idempotency key."""
+        probe = self.to_probe(recogniser)
+        return EnrollRequest(
+            collection=collection,
             person_id=self.person_id,
             name=self.name,
             metadata=self.metadata,
@@ -51,7 +52,7 @@ class BatchIdentified(Response):
     """Who is in one probe of a batch."""
 
     id: str
-    results: list[IdentifyResult]
+    results: list[IdentifiedFace]
 
 
 class BatchEnrolled(Response):
@@ -60,4 +61,4 @@ class BatchEnrolled(Response):
     id: str
     person_id: str
     faces: list[EnrolledFace]
-    warnings: list[Oddity]
+    warnings: list[EnrollWarning]

@@ -1,4 +1,4 @@
-"""The shapes of what is answered about calibrations."""
+"""The shapes of /v1/calibrations."""
 
 from datetime import datetime
 

@@ -1,15 +1,27 @@
-"""The shapes of requests and responses, with the example that the documentation shows of each."""
+"""The fields that several requests and responses share, and how each is read."""
 
 import base64
 import binascii
+import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+import numpy as np
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 
 from sameface.model.bundles.bundle import Bundle
-from sameface.model.faces import EmbeddedFace
-from sameface.model.runtime.session_pool import SessionPool
-from sameface.model.verify import Look
+from sameface.model.faces import Embedding
+from sameface.model.photo.embed import accept_embedding
+
+MAX_METADATA_BYTES = 16_000
+
 
 PHOTO_SCHEMA = {
     "type": "object",
@@ -17,6 +29,12 @@ PHOTO_SCHEMA = {
         "base64": {"type": "string", "contentEncoding": "base64", "example": "/9j/4AAQSkZJRgABAQ..."}
     },
     "required": ["base64"],
+}
+NUMBERS_SCHEMA = {
+    "anyOf": [
+        {"type": "array", "items": {"type": "number"}, "maxItems": 4096},
+        {"type": "string", "contentEncoding": "base64"},
+    ]
 }
 
 
@@ -32,14 +50,48 @@ def read_photo(value: Any) -> Any:
         raise ValueError("the base64 is not valid") from error
 
 
+def read_json_text(value: Any) -> Any:
+    """In a form, what is not text comes as JSON."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise ValueError("must be JSON") from error
+
+
+def read_numbers(value: Any) -> Any:
+    """An embedding as /v1/embed writes it: a list of numbers, or base64 of little-endian float32."""
+    if not isinstance(value, str):
+        return value
+    if value.startswith("["):
+        return read_json_text(value)
+    try:
+        return np.frombuffer(base64.b64decode(value, validate=True), "<f4").tolist()
+    except ValueError as error:
+        raise ValueError("must be a list of numbers, or base64 of little-endian float32") from error
+
+
+def limit_metadata(value: dict[str, Any]) -> dict[str, Any]:
+    """Metadata is for a few facts, not for files."""
+    if len(json.dumps(value)) > MAX_METADATA_BYTES:
+        raise ValueError(f"may have {MAX_METADATA_BYTES} bytes")
+    return value
+
+
 Photo = Annotated[bytes, BeforeValidator(read_photo), WithJsonSchema(PHOTO_SCHEMA)]
 Similarity = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
+TargetRate = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9._~-]{1,128}$")]
 CalibrationName = Annotated[
     str,
     Field(pattern=r"^[A-Za-z0-9._~-]{1,128}(/[A-Za-z0-9._~-]{1,128})?$", examples=["sface-2021dec/lfw-dev"]),
 ]
-Rate = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+Name = Annotated[str, Field(max_length=200)]
+Metadata = Annotated[dict[str, Any], BeforeValidator(read_json_text), AfterValidator(limit_metadata)]
+Numbers = Annotated[
+    list[float], Field(max_length=4096), BeforeValidator(read_numbers), WithJsonSchema(NUMBERS_SCHEMA)
+]
 FacePolicy = Literal["prominent", "largest", "only", "all"]
 OnePolicy = Literal["prominent", "largest", "only"]
 
@@ -50,56 +102,31 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class VerifyRequest(Request):
-    """A photo, what it is compared with, and how sure the answer must be."""
-
-    probe: Photo = Field(description="The photo in question.")
-    reference: Photo | None = Field(None, description="The photo it is compared with.")
-    collection: Id | None = Field(None, description="Instead of a reference: the collection of `person_id`.")
-    person_id: Id | None = Field(None, description="The enrolled person that the probe is compared with.")
-    faces: OnePolicy = Field("prominent", description="Which face of a photo to take.")
-    threshold: Similarity | None = Field(None, description="The similarity from which it is the same person.")
-    target_fmr: Rate | None = Field(
-        None, description="The false match rate to decide at, instead of a threshold."
-    )
-    extrapolate: bool = Field(False, description="Allow a rate beyond what the calibration's data supports.")
-    min_quality: float = Field(0.0, ge=0, le=1, description="Refuse a face of a lower quality score.")
-
-    @model_validator(mode="after")
-    def refuse_two_rules(self) -> "VerifyRequest":
-        """A threshold and a rate are two answers to one question."""
-        if self.threshold is not None and self.target_fmr is not None:
-            raise ValueError("send threshold or target_fmr, not both")
-        return self
-
-    @model_validator(mode="after")
-    def need_one_reference(self) -> "VerifyRequest":
-        """Either a photo or an enrolled person."""
-        enrolled = (self.collection is not None, self.person_id is not None)
-        if enrolled not in ((False, False), (True, True)) or any(enrolled) == (self.reference is not None):
-            raise ValueError("send reference, or collection and person_id")
-        return self
-
-
-class DetectRequest(Request):
-    """A photo."""
-
-    image: Photo = Field(description="The photo to look for faces in.")
-    faces: FacePolicy = Field("all", description="Which faces to answer.")
-
-
-class EmbedRequest(DetectRequest):
-    """A photo, and how to write the embeddings."""
-
-    encoding: Literal["float", "base64"] = Field(
-        "float", description="A list of numbers, or base64 of little-endian float32."
-    )
-
-
 class Response(BaseModel):
     """What a client gets, read off a value of the model."""
 
     model_config = ConfigDict(from_attributes=True)
+
+
+class Probe(Request):
+    """A photo or an embedding."""
+
+    image: Photo | None = Field(None, description="The photo in question.")
+    embedding: Numbers | None = Field(None, description="An embedding instead of a photo, made by `model`.")
+    model: str | None = Field(None, description="The model that made the embedding.")
+
+    @model_validator(mode="after")
+    def need_one_of_them(self) -> "Probe":
+        """One probe, one face to look for."""
+        if (self.image is None) == (self.embedding is None):
+            raise ValueError("send image or embedding, one of them")
+        return self
+
+    def to_probe(self, recogniser: Bundle) -> bytes | Embedding:
+        """The photo, or the embedding that was sent."""
+        if self.image is not None:
+            return self.image
+        return accept_embedding(recogniser, self.embedding or [], self.model)
 
 
 class Box(Response):
@@ -131,127 +158,3 @@ class Face(Response):
     )
     score: float
     quality: Quality
-
-
-class FaceWithEmbedding(Face):
-    """A face and its unit embedding."""
-
-    embedding: list[float] | str
-
-    @classmethod
-    def from_face(cls, face: EmbeddedFace, encoding: str) -> "FaceWithEmbedding":
-        """The face with its embedding written as asked."""
-        little_endian = face.embedding.values.astype("<f4")
-        embedding = (
-            base64.b64encode(little_endian.tobytes()).decode()
-            if encoding == "base64"
-            else little_endian.tolist()
-        )
-        return cls(**dict(Face.model_validate(face)), embedding=embedding)
-
-
-class VerifySide(Response):
-    """What was seen in one of the two photos."""
-
-    faces_found: int
-    face: Face
-
-
-class EnrolledSide(Response):
-    """The enrolled face that the probe was compared with."""
-
-    person_id: str
-    face_id: str
-
-
-class DetectResponse(Response):
-    """The faces in a photo, most prominent first."""
-
-    faces: list[Face]
-    faces_found: int = Field(description="Also those that `faces` or the server's limit left out.")
-    timings_ms: dict[str, float]
-
-
-class EmbedResponse(Response):
-    """The faces in a photo with their embeddings."""
-
-    model: str
-    faces: list[FaceWithEmbedding]
-    faces_found: int
-    timings_ms: dict[str, float]
-
-    @classmethod
-    def from_look(cls, look: Look[EmbeddedFace], bundle: Bundle, encoding: str) -> "EmbedResponse":
-        """The answer to a look at a photo."""
-        faces = [FaceWithEmbedding.from_face(face, encoding) for face in look.faces]
-        name = bundle.contract.name
-        return cls(model=name, faces=faces, faces_found=look.faces_found, timings_ms=look.timings_ms)
-
-
-class VerifyResponse(Response):
-    """Whether two photos show the same person, and all that the answer rests on."""
-
-    same_person: bool
-    similarity: float = Field(description="The cosine of the two embeddings, higher is closer.")
-    threshold: float
-    target_fmr: float | None
-    estimated_fmr: float | None = Field(
-        description="The false match rate if the threshold stood at this similarity; unless `extrapolate`"
-        " was sent, never below the lowest rate that the calibration's data supports."
-    )
-    extrapolated: bool = Field(
-        description="The threshold or the estimate is beyond what the calibration's data supports."
-    )
-    calibration: str | None
-    model: str
-    probe: VerifySide
-    reference: VerifySide | EnrolledSide
-    timings_ms: dict[str, float] = Field(
-        description="Work per stage, both photos added up; `total` is the time on the clock."
-    )
-
-
-class LoadedModel(Response):
-    """A network that the server runs."""
-
-    name: str
-    kind: str
-    dimension: int | None
-    published_threshold: float | None
-    calibration: str | None
-    licence: str
-    source: str
-    sha256: str
-    identity: str = Field(
-        description="The hash of file and contract, to which galleries and calibrations bind."
-    )
-    device: str
-    provider: str
-
-    @classmethod
-    def from_bundle(cls, bundle: Bundle, runtime: SessionPool) -> "LoadedModel":
-        """What a bundle says of itself, and where it runs."""
-        return cls(**bundle.describe(), device=runtime.device, provider=runtime.provider)
-
-
-class ModelList(Response):
-    """The networks that the server runs."""
-
-    items: list[LoadedModel]
-    next_cursor: None = None
-
-
-class Live(Response):
-    """The process answers."""
-
-    status: Literal["alive"] = "alive"
-
-
-class Ready(Response):
-    """The networks are warm; what they run on."""
-
-    status: Literal["ready"] = "ready"
-    device: str
-    provider: str
-    recognizer: str
-    detector: str

@@ -1,90 +1,35 @@
-"""The shapes of what is asked of collections and the people in them."""
+"""The shapes of the people of a collection: enrol, look up, change."""
 
-import base64
-import json
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
-import numpy as np
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from sameface.api.schemas.fields import (
-    CalibrationName,
-    FacePolicy,
     Id,
+    Metadata,
+    Name,
+    Numbers,
     OnePolicy,
     Photo,
-    Rate,
     Request,
-    Similarity,
+    Response,
+    read_json_text,
 )
-from sameface.model.decision.thresholds import Rule
-from sameface.model.enroll import Application
-from sameface.model.faces import Embedding
-from sameface.model.gallery.gallery import Gallery
-from sameface.model.identify import Question
-
-MAX_METADATA_BYTES = 16_000
+from sameface.model.bundles.bundle import Bundle
+from sameface.model.enroll import EnrollRequest
+from sameface.model.photo.embed import accept_embedding
+from sameface.model.store.records import Person
 
 
-def read_json_text(value: Any) -> Any:
-    """In a form, what is not text comes as JSON."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError as error:
-        raise ValueError("must be JSON") from error
-
-
-def read_numbers(value: Any) -> Any:
-    """An embedding as /v1/embed writes it: a list of numbers, or base64 of little-endian float32."""
-    if not isinstance(value, str):
-        return value
-    if value.startswith("["):
-        return read_json_text(value)
-    try:
-        return np.frombuffer(base64.b64decode(value, validate=True), "<f4").tolist()
-    except ValueError as error:
-        raise ValueError("must be a list of numbers, or base64 of little-endian float32") from error
-
-
-def limit_metadata(value: dict[str, Any]) -> dict[str, Any]:
-    """Metadata is for a few facts, not for files."""
-    if len(json.dumps(value)) > MAX_METADATA_BYTES:
-        raise ValueError(f"may have {MAX_METADATA_BYTES} bytes")
-    return value
-
-
-Name = Annotated[str, Field(max_length=200)]
-NUMBERS_SCHEMA = {
-    "anyOf": [
-        {"type": "array", "items": {"type": "number"}, "maxItems": 4096},
-        {"type": "string", "contentEncoding": "base64"},
-    ]
-}
-Numbers = Annotated[
-    list[float], Field(max_length=4096), BeforeValidator(read_numbers), WithJsonSchema(NUMBERS_SCHEMA)
-]
-Metadata = Annotated[dict[str, Any], BeforeValidator(read_json_text), AfterValidator(limit_metadata)]
-
-
-class CollectionRequest(Request):
-    """What a collection is to be."""
-
-    store_crops: bool = Field(False, description="Keep the aligned crop of every face.")
-    calibration: CalibrationName | None = Field(
-        None, description="The calibration to decide by, of those that /v1/calibrations lists."
-    )
-
-
-class EnrolOptions(Request):
+class EnrollOptions(Request):
     """Which faces are taken."""
 
     faces: OnePolicy = Field("prominent", description="Which face of a photo to take.")
     min_quality: float = Field(0.0, ge=0, le=1, description="Reject faces of a lower quality score.")
 
 
-class FacesRequest(EnrolOptions):
+class FacesRequest(EnrollOptions):
     """Faces of one person, by photos or by embeddings."""
 
     images: list[Photo] = Field(default=[], description="Photos of the person, one or more.")
@@ -100,11 +45,12 @@ class FacesRequest(EnrolOptions):
             raise ValueError("send images or embeddings")
         return self
 
-    def to_application(self, gallery: Gallery, **others: Any) -> Application:
-        """For the registrar."""
-        return Application(
+    def to_request(self, collection: str, recogniser: Bundle, **others: Any) -> EnrollRequest:
+        """The request as the operation takes it."""
+        return EnrollRequest(
+            collection=collection,
             photos=self.images,
-            embeddings=[gallery.take_embedding(values, self.model) for values in self.embeddings],
+            embeddings=[accept_embedding(recogniser, values, self.model) for values in self.embeddings],
             faces=self.faces,
             min_quality=self.min_quality,
             **others,
@@ -118,10 +64,10 @@ class PersonRequest(FacesRequest):
     name: Name | None = None
     metadata: Metadata = Field(default={}, description="A JSON object of your own.")
 
-    def to_application(self, gallery: Gallery, **others: Any) -> Application:
-        """For the registrar."""
+    def to_request(self, collection: str, recogniser: Bundle, **others: Any) -> EnrollRequest:
+        """The request as the operation takes it."""
         who = {"person_id": self.person_id, "name": self.name, "metadata": self.metadata}
-        return super().to_application(gallery, **who, **others)
+        return super().to_request(collection, recogniser, **who, **others)
 
 
 class PersonUpdate(Request):
@@ -131,53 +77,66 @@ class PersonUpdate(Request):
     metadata: Metadata = Field(default={})
 
 
-class SearchOptions(Request):
-    """How to search, and what counts as a match."""
+class EnrolledFace(Response):
+    """A face that was taken; `image` is its place among what was sent, from 0."""
 
-    limit: int = Field(5, ge=1, le=100, description="Candidates per face.")
-    faces: FacePolicy = Field("all", description="Which faces of a photo to identify.")
-    fusion: Literal["max", "mean"] = Field("max", description="By the best face or the mean of them.")
-    threshold: Similarity | None = Field(None, description="The similarity of a match.")
-    target_fpir: Rate | None = Field(None, description="The false positive rate to decide at, instead.")
-    extrapolate: bool = Field(True, description="Allow a rate beyond what the calibration's data supports.")
-
-    @model_validator(mode="after")
-    def refuse_two_rules(self) -> "SearchOptions":
-        """A threshold and a rate are two answers to one question."""
-        if self.threshold is not None and self.target_fpir is not None:
-            raise ValueError("send threshold or target_fpir, not both")
-        return self
-
-    def to_question(self) -> Question:
-        """For the search."""
-        return Question(
-            limit=self.limit,
-            faces=self.faces,
-            fusion=self.fusion,
-            rule=Rule(self.threshold, self.target_fpir, self.extrapolate),
-        )
+    face_id: str
+    image: int
+    quality: float | None
 
 
-class Probe(Request):
-    """A photo or an embedding."""
+class Rejection(Response):
+    """A photo that was not taken, and why."""
 
-    image: Photo | None = Field(None, description="The photo in question.")
-    embedding: Numbers | None = Field(None, description="An embedding instead of a photo, made by `model`.")
-    model: str | None = Field(None, description="The model that made the embedding.")
-
-    @model_validator(mode="after")
-    def need_one_of_them(self) -> "Probe":
-        """One probe, one face to look for."""
-        if (self.image is None) == (self.embedding is None):
-            raise ValueError("send image or embedding, one of them")
-        return self
-
-    def to_probe(self, gallery: Gallery) -> bytes | Embedding:
-        """The photo, or the embedding that was brought."""
-        return (
-            self.image if self.image is not None else gallery.take_embedding(self.embedding or [], self.model)
-        )
+    image: int
+    code: str
+    detail: str
 
 
-class IdentifyRequest(Probe, SearchOptions):
-    """Who is this?"""
+class EnrollWarning(Response):
+    """Something odd about a face that was enrolled all the same."""
+
+    code: Literal["same_photo", "looks_like_another_person", "unlike_own_faces", "embedding_normalised"]
+    face_id: str
+    person_id: str | None = None
+    similarity: float | None = None
+
+
+class EnrollResponse(Response):
+    """Who was enrolled, with which faces."""
+
+    person_id: str
+    faces: list[EnrolledFace]
+    rejected: list[Rejection]
+    warnings: list[EnrollWarning]
+
+
+class StoredFace(Response):
+    """A face of an enrolled person."""
+
+    face_id: str
+    quality: float | None
+    created_at: datetime
+
+
+class PersonResponse(Response):
+    """An enrolled person."""
+
+    person_id: str
+    name: str | None
+    metadata: dict[str, Any]
+    faces: list[StoredFace]
+    created_at: datetime
+
+
+class PersonList(Response):
+    """People by id."""
+
+    items: list[PersonResponse]
+    next_cursor: str | None
+
+    @classmethod
+    def from_people(cls, people: list[Person], limit: int) -> "PersonList":
+        """A page of people; a full one has a cursor to the next."""
+        items = [PersonResponse.model_validate(person) for person in people]
+        return cls(items=items, next_cursor=items[-1].person_id if len(items) == limit else None)

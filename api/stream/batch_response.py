@@ -20,9 +20,11 @@ from starlette.types import Message, Receive, Scope, Send
 from sameface.api.body.form import MAX_FIELD_BYTES
 from sameface.api.body.read_body import UploadBudget, parse_json, validate
 from sameface.api.errors import BodyTooLarge, TimedOut, describe_failure, internal_error
+from sameface.api.request_context import RequestContext, context_of
 from sameface.api.settings import Settings
-from sameface.api.stream.entries import Arrival, Mailbox, reader_for
-from sameface.api.stream.unread_answers import Spool, SpoolFull
+from sameface.api.stream.entries import Entry, reader_for
+from sameface.api.stream.mailbox import Mailbox
+from sameface.api.stream.unread_answers import UnreadAnswers, UnreadAnswersFull
 from sameface.model.errors import SamefaceError
 
 log = logging.getLogger("sameface.requests")
@@ -39,14 +41,14 @@ class Batch(Protocol):
 
     schema: ClassVar[type[BaseModel]]
 
-    def prepare(self, entry: Any) -> Any:
-        """The entry as it is worked on."""
+    def prepare(self, sent: Any) -> Any:
+        """An entry that fits the schema, as the operation takes it."""
 
     async def work(self, prepared: list[Any]) -> Sequence[Any]:
-        """An answer or a failure for each; those that failed before are among them and stay what they are."""
+        """An answer or an error for each entry; entries that are errors already stay what they are."""
 
-    def present(self, entry: Any, answer: Any) -> BaseModel:
-        """The answer to an entry as it is sent."""
+    def present(self, sent: Any, answer: Any) -> BaseModel:
+        """A line of the response."""
 
 
 class BatchResponse(Response):
@@ -57,49 +59,50 @@ class BatchResponse(Response):
     def __init__(self, request: Request, batch: Batch) -> None:
         self.settings: Settings = request.app.state.settings
         self.uploads: UploadBudget = request.app.state.uploads
-        self.arrivals = reader_for(request.headers.get("content-type", ""), self.settings)
+        self.context: RequestContext = context_of(request.scope)
+        self.reader = reader_for(request.headers.get("content-type", ""), self.settings)
         self.batch = batch
         self.background = None
         self.status_code = 200
         self.init_headers()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         """Read, work and send until the last answer is out or the client is gone."""
         share = min(WAITING_BYTES, self.uploads.limit // FEWEST_STREAMS)
         self.uploads.take(share)  # for as long as the stream lasts
-        mailbox, spool = Mailbox(share), Spool(self.settings.max_unread_bytes)
+        mailbox, unread = Mailbox(share), UnreadAnswers(self.settings.max_unread_bytes)
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self.read(scope, receive, mailbox))
-                tasks.create_task(self.answer(scope, mailbox, spool))
-                tasks.create_task(self.send(scope, spool, send))
+                tasks.create_task(self.read(receive, mailbox))
+                tasks.create_task(self.answer(mailbox, unread))
+                tasks.create_task(self.send(unread, send))
         except* ClientDisconnect:
             pass  # nobody is left to answer
         finally:
-            spool.close()
+            unread.close()
             self.uploads.give_back(share)
 
-    async def read(self, scope: Scope, receive: Receive, mailbox: Mailbox) -> None:
-        """The body into the mailbox, as fast as there is room."""
+    async def read(self, receive: Receive, mailbox: Mailbox) -> None:
+        """Put the entries of the body into the mailbox, as fast as there is room."""
         number, more = 0, True
         while more:
-            message = await self.receive(scope, receive)
+            message = await self.receive(receive)
             if message is None:
                 seconds = self.settings.request_seconds
                 problem = TimedOut(f"Nothing arrived for {seconds:g} seconds.", limit=seconds)
-                await mailbox.put([Arrival(number + 1, problem)])
+                await mailbox.put([Entry(number + 1, problem)])
                 break
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
-            self.renew(scope)
+            self.renew_deadline()
             more = message.get("more_body", False)
-            found = self.arrivals.write(message.get("body", b"")) + ([] if more else self.arrivals.close())
+            found = self.reader.write(message.get("body", b"")) + ([] if more else self.reader.close())
             number = found[-1].number if found else number
             await mailbox.put(found)
         await mailbox.close()
 
-    async def receive(self, scope: Scope, receive: Receive) -> Message | None:
-        """The next message, or none if nothing moves for too long.
+    async def receive(self, receive: Receive) -> Message | None:
+        """The next message, or None if nothing moves for the time limit of a request.
 
         A client that waits for an answer before it sends more is not to blame for how long that takes.
         """
@@ -108,86 +111,85 @@ class BatchResponse(Response):
             with suppress(TimeoutError):
                 async with asyncio.timeout(left):
                     return await receive()
-            left = self.settings.request_seconds - scope["state"]["deadline"].idle
+            left = self.settings.request_seconds - self.context.deadline.idle
         return None
 
-    async def answer(self, scope: Scope, mailbox: Mailbox, spool: Spool) -> None:
-        """Answers into the spool, block by block; after a failure the rest of the body is read in vain."""
+    async def answer(self, mailbox: Mailbox, unread: UnreadAnswers) -> None:
+        """Work on the entries block by block; after an error of the stream the rest is ignored."""
         failure: SamefaceError | None = None
         while block := await mailbox.take_block(BLOCK_ENTRIES, BLOCK_BYTES):
             if failure:
                 continue
             try:
-                with scope["state"]["deadline"].suspended():
-                    spool.put(await self.answer_block(scope, block))
-            except SpoolFull:
-                limit = spool.limit_bytes
+                with self.context.deadline.suspended():
+                    unread.put(await self.answer_block(block))
+            except UnreadAnswersFull:
+                limit = unread.limit_bytes
                 failure = BodyTooLarge(f"More than {limit} bytes of answers were left unread.", limit=limit)
             except Exception:
-                log.exception("request %s failed", scope["state"]["request_id"])
+                log.exception("request %s failed", self.context.request_id)
                 failure = internal_error()
-        spool.end(encode_failure(None, failure, scope) if failure else b"")
+        unread.end(self.encode_failure(None, failure) if failure else b"")
 
-    async def answer_block(self, scope: Scope, block: list[Arrival]) -> bytes:
-        """The answers to a block, in its order; what is not waiting is done beside the event loop."""
-        entries = await asyncio.to_thread(lambda: [self.parse(arrival) for arrival in block])
-        answers = await self.batch.work([prepared for _, prepared in entries])
+    async def answer_block(self, block: list[Entry]) -> bytes:
+        """The lines that answer a block, in its order; parsing and encoding run beside the event loop."""
+        parsed = await asyncio.to_thread(lambda: [self.parse(entry) for entry in block])
+        answers = await self.batch.work([prepared for _, prepared in parsed])
 
         def encode() -> bytes:
             lines = []
-            for arrival, (entry, _), answer in zip(block, entries, answers, strict=True):
+            for entry, (sent, _), answer in zip(block, parsed, answers, strict=True):
                 if isinstance(answer, SamefaceError):
-                    answer.facts["line"] = arrival.number
-                    lines.append(encode_failure(entry.id if entry else find_id(arrival), answer, scope))
+                    answer.facts["line"] = entry.number
+                    lines.append(self.encode_failure(sent.id if sent else find_id(entry), answer))
                 else:
-                    lines.append(self.batch.present(entry, answer).model_dump_json().encode() + b"\n")
+                    lines.append(self.batch.present(sent, answer).model_dump_json().encode() + b"\n")
             return b"".join(lines)
 
         return await asyncio.to_thread(encode)
 
-    def parse(self, arrival: Arrival) -> tuple[Any, Any]:
-        """The entry as the schema wants it, if it does, and as it is worked on, or what is wrong with it."""
-        content, entry = arrival.content, None
+    def parse(self, entry: Entry) -> tuple[Any, Any]:
+        """Parse one entry: the entry in its schema and prepared for the operation, or the error to answer."""
+        content, sent = entry.content, None
         try:
             if isinstance(content, SamefaceError):
                 raise content
             if isinstance(content, dict):
-                entry = validate(self.batch.schema, content)
+                sent = validate(self.batch.schema, content)
             else:
-                entry = parse_json(content, self.batch.schema)
-            return entry, self.batch.prepare(entry)
+                sent = parse_json(content, self.batch.schema)
+            return sent, self.batch.prepare(sent)
         except SamefaceError as error:
-            return entry, error
+            return sent, error
 
-    async def send(self, scope: Scope, spool: Spool, send: Send) -> None:
-        """The answers to the client, as fast as it reads them."""
+    async def send(self, unread: UnreadAnswers, send: Send) -> None:
+        """Send the answers, as fast as the client reads them."""
         headers = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
-        content = await spool.take()
+        content = await unread.take()
         await send(headers)
         while content:
             await send({"type": "http.response.body", "body": content, "more_body": True})
-            self.renew(scope)
-            content = await spool.take()
+            self.renew_deadline()
+            content = await unread.take()
         await send({"type": "http.response.body"})
 
-    def renew(self, scope: Scope) -> None:
-        """Something moved: the request may take longer."""
-        scope["state"]["deadline"].renew(PATIENCE * self.settings.request_seconds)
+    def renew_deadline(self) -> None:
+        """Give the request more time, because something moved."""
+        self.context.deadline.renew(PATIENCE * self.settings.request_seconds)
+
+    def encode_failure(self, entry_id: str | None, error: SamefaceError) -> bytes:
+        """The line of an entry that failed, or without an id, of the whole stream."""
+        return json.dumps({"id": entry_id, "error": describe_failure(error, self.context)}).encode() + b"\n"
 
 
-def encode_failure(id: str | None, error: SamefaceError, scope: Scope) -> bytes:  # noqa: A002 (the contract's word)
-    """The line of an entry that failed, or with no id, of the whole stream."""
-    return json.dumps({"id": id, "error": describe_failure(error, scope)}).encode() + b"\n"
-
-
-def find_id(arrival: Arrival) -> str | None:
-    """Whose line it was, if that can be read at all, and easily."""
-    if not isinstance(arrival.content, bytes):
-        return arrival.id
-    if len(arrival.content) > MAX_FIELD_BYTES:
+def find_id(entry: Entry) -> str | None:
+    """The id of an entry that does not fit the schema, if it can be read at all, and cheaply."""
+    if not isinstance(entry.content, bytes):
+        return entry.id
+    if len(entry.content) > MAX_FIELD_BYTES:
         return None
     try:
-        found = json.loads(arrival.content).get("id")
+        found = json.loads(entry.content).get("id")
     except (ValueError, AttributeError, RecursionError):
         return None
     return found if isinstance(found, str) else None

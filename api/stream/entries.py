@@ -1,8 +1,6 @@
 """The entries of a batch as they arrive: lines of NDJSON, or the photos of a form."""
 
-import asyncio
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,8 +18,8 @@ ENTRY_BYTES = 500  # that an entry takes beside its content
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
-    """One entry: a line as it came, the fields of a form, or what is wrong with it."""
+class Entry:
+    """One entry of a batch: a line as it came, the fields of a form, or the error about it."""
 
     number: int  # from 1
     content: bytes | dict[str, Any] | SamefaceError
@@ -30,21 +28,21 @@ class Arrival:
 
     @property
     def size(self) -> int:
-        """What it takes in memory, about: an empty one too."""
+        """The bytes that it takes in memory, about; an empty entry takes some too."""
         return ENTRY_BYTES + self.content_bytes
 
 
-class ArrivalReader(Protocol):
+class EntryReader(Protocol):
     """Turns the chunks of a body into entries."""
 
-    def write(self, chunk: bytes) -> list[Arrival]:
+    def write(self, chunk: bytes) -> list[Entry]:
         """The entries that are complete with this chunk."""
 
-    def close(self) -> list[Arrival]:
+    def close(self) -> list[Entry]:
         """What is left at the end of the body."""
 
 
-def reader_for(content_type: str, settings: Settings) -> ArrivalReader:
+def reader_for(content_type: str, settings: Settings) -> EntryReader:
     """The reader of a content type."""
     kind, options = parse_options_header(content_type)
     if kind in (b"application/x-ndjson", b"application/ndjson", b"application/jsonl"):
@@ -63,14 +61,14 @@ class LineReader:
         self._too_long = False
         self._number = 0
 
-    def write(self, chunk: bytes) -> list[Arrival]:
+    def write(self, chunk: bytes) -> list[Entry]:
         """The lines that are complete with this chunk."""
         *ends, rest = chunk.split(b"\n")
-        arrivals = [arrival for end in ends for arrival in self._end(end)]
+        entries = [entry for end in ends for entry in self._end(end)]
         self._add(rest)
-        return arrivals
+        return entries
 
-    def close(self) -> list[Arrival]:
+    def close(self) -> list[Entry]:
         """A last line without an end."""
         return self._end(b"")
 
@@ -81,7 +79,7 @@ class LineReader:
         else:
             self._line += part
 
-    def _end(self, part: bytes) -> list[Arrival]:
+    def _end(self, part: bytes) -> list[Entry]:
         self._add(part)
         line, too_long = bytes(self._line), self._too_long
         self._line.clear()
@@ -89,8 +87,8 @@ class LineReader:
         self._number += 1
         if too_long:
             problem = InvalidRequest(f"A line may have {self.limit_bytes} bytes.", limit=self.limit_bytes)
-            return [Arrival(self._number, problem)]
-        return [Arrival(self._number, line, content_bytes=len(line))] if line.strip() else []
+            return [Entry(self._number, problem)]
+        return [Entry(self._number, line, content_bytes=len(line))] if line.strip() else []
 
 
 class PhotoReader(PartReader):
@@ -99,26 +97,26 @@ class PhotoReader(PartReader):
     def __init__(self, boundary: bytes, limit_bytes: int) -> None:
         super().__init__(boundary)
         self.limit_bytes = limit_bytes
-        self._ready: list[Arrival] = []
+        self._ready: list[Entry] = []
         self._number = 0
         self._broken = False
 
-    def write(self, chunk: bytes) -> list[Arrival]:
+    def write(self, chunk: bytes) -> list[Entry]:
         """The photos that are complete with this chunk."""
         return self._go_on(lambda: self.parse(chunk))
 
-    def close(self) -> list[Arrival]:
+    def close(self) -> list[Entry]:
         """Nothing, if the form ended as it should."""
         return self._go_on(self.check_end)
 
-    def _go_on(self, step: Callable[[], None]) -> list[Arrival]:
+    def _go_on(self, step: Callable[[], None]) -> list[Entry]:
         """What is ready after a step; once the form is broken, nothing of it can be told apart any more."""
         try:
             if not self._broken:
                 step()
         except InvalidRequest as error:
             self._broken = True
-            self._ready.append(Arrival(self._number + 1, error))
+            self._ready.append(Entry(self._number + 1, error))
         ready, self._ready = self._ready, []
         return ready
 
@@ -144,42 +142,4 @@ class PhotoReader(PartReader):
         if self.too_large:
             limit = self.limit_bytes
             content = ImageTooLarge(f"An image may have {limit} bytes.", limit=limit)
-        self._ready.append(Arrival(self._number, content, self.id, len(self.content)))
-
-
-class Mailbox:
-    """Entries that wait for their block: bounded, so that a body is read no faster than it is worked on."""
-
-    def __init__(self, limit_bytes: int) -> None:
-        self.limit_bytes = limit_bytes
-        self._waiting: deque[Arrival] = deque()
-        self._bytes = 0
-        self._closed = False
-        self._changed = asyncio.Condition()
-
-    async def put(self, arrivals: Sequence[Arrival]) -> None:
-        """Add entries once there is room for more."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._bytes < self.limit_bytes)
-            self._waiting.extend(arrivals)
-            self._bytes += sum(arrival.size for arrival in arrivals)
-            self._changed.notify_all()
-
-    async def close(self) -> None:
-        """Nothing comes after this."""
-        async with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-
-    async def take_block(self, most: int, most_bytes: int) -> list[Arrival]:
-        """What has arrived, up to a limit and at least one; nothing at the end."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._waiting or self._closed)
-            block: list[Arrival] = []
-            taken = 0
-            while self._waiting and len(block) < most and taken < most_bytes:
-                block.append(self._waiting.popleft())
-                taken += block[-1].size
-            self._bytes -= taken
-            self._changed.notify_all()
-        return block
+        self._ready.append(Entry(self._number, content, self.id, len(self.content)))

@@ -8,11 +8,11 @@ MEMORY_BYTES = 1_000_000  # of each half, before it goes to a file
 CHUNK_BYTES = 64_000
 
 
-class SpoolFull(Exception):
+class UnreadAnswersFull(Exception):
     """The client has left more unread than is kept for it."""
 
 
-class Spool:
+class UnreadAnswers:
     """First in, first out, in memory while it is little and in unnamed temporary files beyond, up to a limit.
 
     It has two halves: one is read while the other is written; when the first is empty, they change places.
@@ -29,7 +29,7 @@ class Spool:
     def put(self, content: bytes) -> None:
         """Add to the end."""
         if self.unread + len(content) > self.limit_bytes:
-            raise SpoolFull
+            raise UnreadAnswersFull
         self._write(content)
 
     def end(self, content: bytes = b"") -> None:

@@ -7,9 +7,18 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from sameface.model.commands.photos import AsJson, Data, Detector, Device, pipeline_for
+from sameface.model.commands.options import (
+    Aligned,
+    AsJson,
+    BundleName,
+    Data,
+    Detector,
+    Device,
+    Groups,
+    pipeline_for,
+)
 from sameface.model.commands.terminal import console, print_json, report_counts
-from sameface.model.data_folder import DEFAULT_DATA, DataFolder
+from sameface.model.data_folder import DEFAULT_DATA
 from sameface.model.decision.calibration import Calibration, ErrorRates, Rate
 from sameface.model.decision.calibration_files import save_calibration
 from sameface.model.decision.thresholds import TARGET_FMR, Rule
@@ -26,25 +35,15 @@ from sameface.model.measurement.labelled_photos import (
 
 app = typer.Typer()
 
-BundleFolder = Annotated[Path, typer.Argument(help="A bundle's folder, or its name in the data folder.")]
-Aligned = Annotated[bool, typer.Option("--aligned", help="The pictures are aligned crops already.")]
-Groups = Annotated[Path | None, typer.Option(help="A CSV of identity,group: error rates for each group.")]
-
 
 @app.callback()
 def room() -> None:
     """Keep `calibrate` a command by name although it is the only one."""
 
 
-def find_bundle(bundle: Path, data: Path) -> Path:
-    """The folder of a bundle that is named by its folder or by its name."""
-    named = DataFolder(data).models / bundle
-    return named if not bundle.expanduser().is_dir() and named.is_dir() else bundle.expanduser()
-
-
 @app.command()
 def calibrate(
-    bundle: BundleFolder,
+    bundle: BundleName,
     folder: Annotated[Path, typer.Argument(help="Photos of people, a folder for each.")],
     name: Annotated[str, typer.Option(help="Of the calibration.")] = "own",
     groups: Groups = None,
@@ -65,7 +64,7 @@ def calibrate(
 ) -> None:
     """Measure a recogniser's error rates on photos of your own cameras, for thresholds that hold there."""
     Rule(rate=target_fmr)
-    opened = pipeline_for(data, find_bundle(bundle, data), detector, device)
+    opened = pipeline_for(data, bundle, detector, device)
     with opened as pipeline, report_counts() as progress:
         embed = choose_embed(pipeline, aligned=aligned)
         faces = read_labelled(folder.expanduser(), embed, pipeline.options.threads, progress)
@@ -90,7 +89,7 @@ def calibrate(
 def describe(
     measured: Calibration, faces: LabelledFaces, lookalikes: list[Lookalikes], path: Path
 ) -> dict[str, Any]:
-    """All that was found out, for a script."""
+    """The calibration and what was found beside it, as JSON."""
     decade, pairs, people = need_more(measured.lowest_fmr, measured.evidence.people)
     return {
         **measured.describe(),
@@ -102,7 +101,7 @@ def describe(
 
 
 def show(measured: Calibration, lookalikes: list[Lookalikes], path: Path) -> None:
-    """All that was found out, for a person."""
+    """Print the calibration and what was found beside it."""
     evidence = measured.evidence
     console.print(
         f"[green]{escape(measured.name)}[/green]: {evidence.people:,} people, {evidence.faces:,} faces"
@@ -135,7 +134,7 @@ def show(measured: Calibration, lookalikes: list[Lookalikes], path: Path) -> Non
 
 
 def describe_rates(rates: ErrorRates) -> list[str]:
-    """A row of a table, but for its name."""
+    """The cells of a table's row, without its title."""
     return [
         f"{rates.threshold:.4f}",
         f"{rates.fnmr.value:.2%}",
@@ -145,12 +144,12 @@ def describe_rates(rates: ErrorRates) -> list[str]:
 
 
 def describe_interval(rate: Rate) -> str:
-    """From where to where."""
+    """The interval of a rate in words."""
     return f"{rate.low:.1%} to {rate.high:.1%}" if rate.high > 0.001 else f"{rate.low:.1e} to {rate.high:.1e}"
 
 
 def show_groups(measured: Calibration) -> None:
-    """How groups fare, if there are any."""
+    """Print the rates of the groups, if there are any."""
     if not measured.groups:
         return
     table = Table("group", "people", "FMR", "FNMR", "95 % interval of the FMR", "of the FNMR")

@@ -1,10 +1,8 @@
 """How the command line shows things: tables and sentences for people, JSON for scripts."""
 
-import dataclasses
 import json
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -21,37 +19,17 @@ from rich.progress import (
 )
 
 from sameface.model.bundles.bundle import Bundle
-from sameface.model.faces import Embedding
+from sameface.model.faces import to_plain
 from sameface.model.observer import Progress as Report
-from sameface.model.verify import Decision, Look
+from sameface.model.verify import Decision
 
 console = Console()
 screen = Console(stderr=True)  # for what is no answer: progress, warnings
 
 
-def print_json(value: Any, *hidden: str) -> None:
-    """Print the value as JSON, in the names that the HTTP API uses, without the fields called `hidden`."""
-    print(json.dumps(to_plain(value, *hidden), indent=2))
-
-
-def to_plain(value: Any, *hidden: str) -> Any:
-    """Dataclasses as objects without crops and `hidden` fields, embeddings as lists of numbers."""
-    if isinstance(value, Embedding):
-        return value.values.tolist()
-    if isinstance(value, Look):
-        return {
-            "faces": to_plain(value.faces, *hidden),
-            "faces_found": value.faces_found,
-            "timings_ms": value.timings_ms,
-        }
-    if dataclasses.is_dataclass(value):
-        names = [field.name for field in dataclasses.fields(value) if field.name not in ("crop", *hidden)]
-        return {name: to_plain(getattr(value, name), *hidden) for name in names}
-    if isinstance(value, dict):
-        return {key: to_plain(item, *hidden) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [to_plain(item, *hidden) for item in value]
-    return str(value) if isinstance(value, Path) else value
+def print_json(value: Any) -> None:
+    """Print a value, or several in lists and mappings, as JSON in the names of the HTTP API."""
+    print(json.dumps(to_plain(value), indent=2))
 
 
 def describe_decision(decision: Decision) -> str:
@@ -69,12 +47,12 @@ def describe_decision(decision: Decision) -> str:
 
 
 def describe_share(rate: float) -> str:
-    """A small share as one in so many."""
+    """A rate in words: a percentage, or `1 in N` for a small one."""
     return f"{rate:.0%} of" if rate >= 0.1 else f"1 in {1 / rate:,.0f}"
 
 
 def describe_bundle(bundle: Bundle) -> dict[str, Any]:
-    """A bundle and where it is."""
+    """The fields of a bundle, and its folder."""
     return bundle.describe() | {"folder": str(bundle.folder)}
 
 
@@ -90,7 +68,7 @@ def report_counts() -> AbstractContextManager[Report]:
 
 @contextmanager
 def show_bars(*measures: ProgressColumn) -> Iterator[Report]:
-    """A bar per thing that is reported on."""
+    """A progress bar per step that is reported."""
     columns = TextColumn("{task.description}"), BarColumn(), *measures
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         tasks: dict[str, TaskID] = {}

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from sameface.model.bundles.bundle import load_bundle
-from sameface.model.commands.photos import AsJson, Data, Device
+from sameface.model.commands.options import AsJson, CollectionName, Data, Device
 from sameface.model.commands.terminal import console, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.store.records import Collection
@@ -19,28 +19,26 @@ from sameface.model.upkeep.export_import import export_collection, import_collec
 from sameface.model.upkeep.reembed import move_collection
 
 app = typer.Typer()
-gallery = typer.Typer(help="Check a gallery, or give it another recogniser.", no_args_is_help=True)
+gallery = typer.Typer(help="Check, export, import or re-embed a gallery.", no_args_is_help=True)
 app.add_typer(gallery, name="gallery")
 
-Name = Annotated[str, typer.Argument(metavar="COLLECTION", help="The collection's name.")]
 
-
-@app.command()
+@gallery.command()
 def export(
-    collection: Name,
+    collection: CollectionName,
     file: Annotated[Path, typer.Argument(help="Where to write it.")],
     data: Data = DEFAULT_DATA,
     as_json: AsJson = False,
 ) -> None:
-    """Write a collection into a file, as it is at this moment; of a checkpoint (.pt) it makes a bundle."""
+    """Write a collection into a file, as it is at this moment."""
     with closing(Store(DataFolder(data).gallery)) as store, report_counts() as progress:
         written = export_collection(store, collection, file.expanduser(), progress)
     show_collection(written, f"is in {file}", as_json=as_json)
 
 
-@app.command("import")
+@gallery.command("import")
 def import_archive(
-    file: Annotated[Path, typer.Argument(help="What `sameface export` wrote.")],
+    file: Annotated[Path, typer.Argument(help="What `sameface gallery export` wrote.")],
     collection: Annotated[str | None, typer.Option(help="Another name than it had.")] = None,
     data: Data = DEFAULT_DATA,
     as_json: AsJson = False,
@@ -52,7 +50,7 @@ def import_archive(
 
 
 def show_collection(collection: Collection, what: str, *, as_json: bool) -> None:
-    """What became of a collection."""
+    """Print a collection and what was done with it."""
     if as_json:
         print_json(collection)
         return
@@ -77,7 +75,7 @@ def check(
 
 
 def show_findings(findings: list[Finding]) -> None:
-    """One row per finding."""
+    """Print a table with one row per finding."""
     if not findings:
         console.print("Store and indexes agree.")
         return
@@ -92,14 +90,14 @@ def show_findings(findings: list[Finding]) -> None:
 
 @gallery.command()
 def reembed(
-    collection: Name,
-    recognizer: Annotated[Path, typer.Option(help="Folder of the new recogniser's bundle.")],
+    collection: CollectionName,
+    recognizer: Annotated[Path, typer.Option(help="The new recogniser's bundle, by name or folder.")],
     data: Data = DEFAULT_DATA,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Move a collection that keeps crops to another recogniser; run again, it goes on."""
-    bundle = load_bundle(recognizer.expanduser(), "recogniser")
+    bundle = load_bundle(DataFolder(data).find_bundle(recognizer) or recognizer, "recogniser")
     with closing(Store(DataFolder(data).gallery)) as store, report_counts() as progress:
         before = store.collections.get(collection)
         moved = move_collection(store, collection, bundle, DataFolder(data), device, progress)

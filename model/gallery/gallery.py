@@ -1,28 +1,51 @@
-"""Store and index as one thing: enrol, forget, search."""
+"""Store and index as one thing: the people of all collections, to enrol, search, change and forget."""
 
-from collections.abc import Sequence
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.decision.calibration_files import Calibrations
+from sameface.model.decision.similarity import DIGITS
 from sameface.model.decision.thresholds import Rule, Threshold, Thresholds
-from sameface.model.errors import InvalidEmbedding, ModelMismatch, PersonNotFound
-from sameface.model.faces import UNIT, Embedding, Floats
-from sameface.model.gallery.index.collection_indexes import open_indexes
+from sameface.model.errors import (
+    BundleRefused,
+    CollectionNotFound,
+    ModelMismatch,
+    PersonNotFound,
+)
+from sameface.model.faces import Embedding, Value
+from sameface.model.gallery.index.collection_indexes import CollectionIndexes, open_indexes
 from sameface.model.gallery.index.faiss_search import select_search_device
 from sameface.model.pipeline import Pipeline
-from sameface.model.store.records import Binding, Collection, NewPerson, RememberedResponse
+from sameface.model.store.records import (
+    Binding,
+    Collection,
+    NewPerson,
+    Person,
+    RememberedResponse,
+    refuse_invalid_id,
+)
 from sameface.model.store.store import Store
-from sameface.model.verify import EnrolledPerson
+
+READERS = 8  # threads that read and search, whatever writers do
+WRITERS = 2  # threads that write, which wait for each other in the database anyway
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A person who may be the one on a probe, and the face that says so."""
+class Candidate(Value):
+    """A person who may be the one on a probe, and the face that is most similar."""
 
     person_id: str
     name: str | None
@@ -30,23 +53,85 @@ class Candidate:
     face_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class GallerySize:
+    """The numbers that /metrics shows."""
+
+    collections: int
+    people: int
+    faces: int
+    lag: int  # changes that the index furthest behind has yet to follow
+
+
 def open_gallery(path: Path, pipeline: Pipeline) -> "Gallery":
-    """The gallery of a pipeline's recogniser, searched where the recogniser runs."""
+    """The gallery of a pipeline's recogniser, searched on the device that the recogniser runs on."""
     embedder = pipeline.embedder
     device = select_search_device(embedder.sessions.device, pipeline.options.device)
     return Gallery(path, embedder.bundle, device, pipeline.thresholds)
 
 
 class Gallery:
-    """The people of all collections, as one recogniser sees them."""
+    """The people of all collections; without a recogniser it can list and forget, not enrol or search."""
 
     def __init__(
-        self, path: Path, bundle: Bundle, device: str = "cpu", thresholds: Thresholds | None = None
+        self,
+        path: Path,
+        recogniser: Bundle | None = None,
+        device: str = "cpu",
+        thresholds: Thresholds | None = None,
     ) -> None:
-        self.store = Store(path)
-        self.bundle = bundle
-        self.thresholds = thresholds or Thresholds(Calibrations(bundle))
-        self.indexes = open_indexes(self.store, device)
+        self.path = path
+        self.device = device
+        self._recogniser = recogniser
+        self._thresholds = thresholds
+        self._opening = threading.RLock()
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sameface-read")
+        self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="sameface-write")
+
+    @property
+    def bundle(self) -> Bundle:
+        """The recogniser whose embeddings the gallery compares."""
+        if self._recogniser is None:
+            raise BundleRefused("This gallery was opened without a recogniser.")
+        return self._recogniser
+
+    @cached_property
+    def thresholds(self) -> Thresholds:
+        """The recogniser's thresholds."""
+        return self._thresholds or Thresholds(Calibrations(self.bundle))
+
+    @property
+    def store(self) -> Store:
+        """The durable truth, opened by the first caller: comparing two photos needs none."""
+        return self._opened[0]
+
+    @property
+    def indexes(self) -> CollectionIndexes:
+        """The indexes of the store's collections."""
+        return self._opened[1]
+
+    @cached_property
+    def _opened(self) -> tuple[Store, CollectionIndexes]:
+        with self._opening:
+            if "_opened" not in self.__dict__:  # the first of several threads has opened it
+                store = Store(self.path)
+                self.__dict__["_opened"] = store, open_indexes(store, self.device)
+            opened: tuple[Store, CollectionIndexes] = self.__dict__["_opened"]
+            return opened
+
+    async def read(
+        self, work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
+    ) -> Result:
+        """Call `work` on one of the threads that read, beside the event loop."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._readers, partial(work, *arguments, **named))
+
+    async def write(
+        self, work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
+    ) -> Result:
+        """Call `work` on one of the threads that write, so that no reader waits for it."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._writers, partial(work, *arguments, **named))
 
     def load(self) -> None:
         """Read the indexes of all collections, so that no first search pays for it."""
@@ -56,14 +141,20 @@ class Gallery:
                 self.indexes.follow(collection)
 
     def close(self) -> None:
-        """Save the indexes and let go of the file, in any case."""
-        with closing(self.store):
-            self.indexes.close()
+        """Finish what was begun, save the indexes, and close the store."""
+        for threads in (self._readers, self._writers):
+            threads.shutdown(cancel_futures=True)
+        if "_opened" in self.__dict__:
+            with closing(self.store):
+                self.indexes.close()
+
+    # Collections.
 
     def create_collection(
         self, name: str, *, store_crops: bool = False, calibration: str | None = None
     ) -> tuple[Collection, bool]:
         """The collection, bound to this recogniser, and whether it is new."""
+        refuse_invalid_id(name, "collection")
         if calibration is not None:
             calibration = self.thresholds.calibrations.get(calibration).name
         contract = self.bundle.contract
@@ -77,38 +168,105 @@ class Gallery:
         return self.store.collections.create(name, binding)
 
     def get_collection(self, name: str) -> Collection:
-        """A collection that this recogniser's embeddings may be compared with."""
+        """The collection of this name; one of another recogniser is an error, if this gallery has one."""
         collection = self.store.collections.get(name)
-        if collection.identity != self.bundle.identity:
-            here = self.bundle.contract.name
+        if self._recogniser and collection.identity != self._recogniser.identity:
+            here = self._recogniser.contract.name
             raise ModelMismatch(
                 f"The collection {name!r} belongs to {collection.bundle}, and {here} runs here.",
                 model=collection.bundle,
             )
         return collection
 
+    def get_or_create_collection(self, name: str, *, store_crops: bool = False) -> Collection:
+        """The collection of this name as it is, or a new one."""
+        try:
+            return self.get_collection(name)
+        except CollectionNotFound:
+            return self.create_collection(name, store_crops=store_crops)[0]
+
+    def list_collections(self, limit: int | None = None, after: str = "") -> list[Collection]:
+        """Up to `limit` collections by name, from the first whose name is greater than `after`."""
+        return self.store.collections.page(limit, after)
+
     def delete_collection(self, name: str) -> None:
-        """Forget a collection and everybody in it."""
+        """Delete a collection with everybody in it."""
         self.store.collections.delete(name)
         self.indexes.forget_deleted()
 
-    def enrol(
+    def index_kind(self, collection: Collection) -> str:
+        """How the collection is searched: `exact`, `ivf` or `exact on gpu`."""
+        return self.indexes.kind_of(collection)
+
+    def measure_size(self) -> GallerySize:
+        """The numbers of collections, people and faces, and how far the indexes are behind the store."""
+        collections = self.store.collections.page()
+        return GallerySize(
+            len(collections),
+            sum(collection.people for collection in collections),
+            sum(collection.faces for collection in collections),
+            max((self.indexes.lag_of(collection) for collection in collections), default=0),
+        )
+
+    # People.
+
+    def get_person(self, collection: Collection, person_id: str) -> Person:
+        """A person with all faces."""
+        return self.store.people.get(collection, person_id)
+
+    def list_people(self, collection: Collection, limit: int, after: str = "") -> list[Person]:
+        """Up to `limit` people by id, from the first whose id is greater than `after`."""
+        return self.store.people.page(collection, limit, after)
+
+    def update_person(self, collection: Collection, person_id: str, values: dict[str, Any]) -> Person:
+        """Set a person's name, metadata or both; returns the person as it is then."""
+        self.store.people.update(collection, person_id, values)
+        return self.get_person(collection, person_id)
+
+    def forget_person(self, collection: Collection, person_id: str) -> None:
+        """Delete a person with all faces and crops: gone from every answer once this returns."""
+        self.store.people.delete(collection, person_id)
+
+    def forget_face(self, collection: Collection, person_id: str, face_id: str) -> None:
+        """Delete one face of a person."""
+        self.store.people.delete_face(collection, person_id, face_id)
+
+    def get_embeddings(self, collection: Collection, person_id: str) -> dict[str, Embedding]:
+        """The embeddings of a person's faces by face id, to verify a photo against."""
+        found = self.store.people.embeddings_of(collection, [person_id])[person_id]
+        if not found:
+            raise PersonNotFound(f"There is no person {person_id!r} with a face in {collection.name!r}.")
+        return {face_id: Embedding(values, collection.identity) for face_id, values in found.items()}
+
+    def find_photos(self, collection: Collection, photos: Sequence[str]) -> dict[str, list[str]]:
+        """By the SHA-256 of each photo that was enrolled before: the ids of its people, the first first."""
+        return self.store.people.owners_of_photos(collection, photos) if photos else {}
+
+    def find_responses(
+        self, collection: Collection, idempotency_keys: Sequence[str]
+    ) -> dict[str, RememberedResponse]:
+        """The responses that were remembered for idempotency keys in the last day."""
+        return self.store.idempotency_keys.find(collection, idempotency_keys) if idempotency_keys else {}
+
+    def enroll(
         self,
         collection: Collection,
         newcomers: Sequence[NewPerson],
-        answers: Sequence[RememberedResponse] = (),
+        responses: Sequence[RememberedResponse] = (),
     ) -> dict[str, RememberedResponse]:
-        """Enrol all of them or none; once this returns, every search of every process finds them.
+        """Enrol all newcomers or none; once this returns, every search of every process finds them.
 
-        Answers are remembered with their newcomers; one whose key was answered meanwhile is not enrolled, and
-        that answer is returned, by its key.
+        Responses are remembered with their newcomers. A newcomer whose idempotency key was used meanwhile is
+        not enrolled; the response that was remembered for it is returned, by its key.
         """
-        return self.store.people.enroll(collection, newcomers, answers)
+        return self.store.people.enroll(collection, newcomers, responses)
+
+    # Search.
 
     def search(
         self, collection: Collection, probes: Sequence[Embedding], limit: int, fusion: str = "max"
     ) -> list[list[Candidate]]:
-        """For each probe the most similar people, by their best face or their mean, best first.
+        """For each probe up to `limit` people, the most similar by their best face or their mean first.
 
         Everybody is found who was enrolled when the collection was read, and nobody who is deleted.
         """
@@ -116,14 +274,12 @@ class Gallery:
             return []
         index = self.indexes.follow(collection)
         search = {"max": index.search, "mean": index.search_means}[fusion]
-        most = min(
-            limit, collection.people
-        )  # asked for more than there are, a search would compare everything
+        most = min(limit, collection.people)  # a search for more than there are would compare everything
         found = search(np.stack([probe.values for probe in probes]), most)
         owners = self.store.people.owners_of([hit.face for hits in found for hit in hits])
         return [
             [
-                Candidate(owner.person_id, owner.name, round(hit.similarity, 6), owner.face_id)
+                Candidate(owner.person_id, owner.name, round(hit.similarity, DIGITS), owner.face_id)
                 for hit in hits
                 if (owner := owners.get(hit.face))
             ]
@@ -131,41 +287,11 @@ class Gallery:
         ]
 
     def choose_threshold(self, collection: Collection, rule: Rule, fusion: str = "max") -> Threshold:
-        """What counts as a match among as many people as there are now, or why that cannot be said."""
+        """The threshold for a search among all people of the collection; an unsupported rate is an error."""
         return self.thresholds.for_gallery(
             rule,
             people=collection.people,
             faces=collection.faces,
             fusion=fusion,
             calibration=collection.calibration,
-        )
-
-    def get_enrolled(self, collection: Collection, person_id: str) -> EnrolledPerson:
-        """A person with the embeddings of all faces, to verify a photo against."""
-        found = self.store.people.embeddings_of(collection, [person_id])[person_id]
-        if not found:
-            raise PersonNotFound(f"There is no person {person_id!r} with a face in {collection.name!r}.")
-        identity = self.bundle.identity
-        return EnrolledPerson(
-            person_id,
-            {face_id: Embedding(values, identity) for face_id, values in found.items()},
-            collection.calibration,
-        )
-
-    def take_embedding(self, values: Sequence[float] | Floats, made_by: str | None) -> Embedding:
-        """An embedding that a client brought, at unit length, if this recogniser made it."""
-        contract = self.bundle.contract
-        if made_by not in (None, contract.name):
-            raise ModelMismatch(
-                f"The embedding is of {made_by}, and {contract.name} runs here.", model=contract.name
-            )
-        with np.errstate(over="ignore"):  # a number that is too large is infinite, and said to be
-            embedding = np.asarray(values, np.float32)
-        if embedding.shape != (contract.dimension,):
-            raise InvalidEmbedding(f"An embedding of {contract.name} has {contract.dimension} numbers.")
-        length = float(np.linalg.norm(embedding))
-        if not np.isfinite(length) or length == 0:
-            raise InvalidEmbedding("An embedding must be finite and not zero.")
-        return Embedding(
-            embedding / np.float32(length), self.bundle.identity, normalised=abs(length - 1) > UNIT
         )

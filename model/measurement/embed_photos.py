@@ -46,8 +46,7 @@ def choose_embed(pipeline: Pipeline, *, aligned: bool) -> Embed:
 
 def embed_photo(pipeline: Pipeline, photo: bytes) -> Floats:
     """The embedding of the prominent face of a photo, as `/v1/verify` would take it."""
-    look = pipeline.embed_one_face("photo", photo, faces="prominent", min_quality=0.0)
-    return look.faces[0].embedding.values
+    return pipeline.embed_one_face(photo, "prominent").faces[0].embedding.values
 
 
 def embed_crop(pipeline: Pipeline, photo: bytes) -> Floats:

@@ -2,11 +2,19 @@
 
 from collections.abc import Sequence
 from math import floor
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
 
 from sameface.model.faces import Pixels, Point
+
+
+class CropShape(NamedTuple):
+    """Where a recogniser wants faces: the five landmarks on the crop, and the crop's width and height."""
+
+    template: Sequence[Point]
+    size: tuple[int, int]
 
 
 def fit_similarity(source: Sequence[Point], target: Sequence[Point]) -> tuple[complex, complex]:

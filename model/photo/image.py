@@ -1,5 +1,6 @@
 """Bytes to an upright RGB image, refusing what is not one before any pixel is decoded."""
 
+import hashlib
 import io
 import math
 import re
@@ -10,7 +11,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from sameface.model.errors import ImageTooLarge, UnreadableImage, UnsupportedImage
-from sameface.model.faces import Pixels
+from sameface.model.faces import Photo, Pixels
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
 PHOTO_NAMES = re.compile(r".*\.(jpe?g|png|webp|bmp)", re.IGNORECASE)  # of files that are taken for photos
@@ -19,37 +20,35 @@ WHITE = (255, 255, 255)
 
 @dataclass(frozen=True, slots=True)
 class ImageLimits:
-    """What one photo may cost."""
+    """The largest photo that is decoded."""
 
     max_bytes: int = 10_000_000
     max_pixels: int = 50_000_000
 
 
 def read_photo(path: Path) -> bytes:
-    """The bytes of a photo."""
+    """The content of a photo's file."""
     try:
         return path.read_bytes()
     except OSError as error:
         raise UnreadableImage(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def decode_image(photo: bytes, limits: ImageLimits) -> Image.Image:
-    """The upright RGB image in these bytes (the first frame of an animation, alpha on white)."""
+def decode_image(photo: Photo, limits: ImageLimits) -> Image.Image:
+    """The upright RGB image of a photo (the first frame of an animation, alpha on white)."""
     return decode_coarsely(photo, limits, None)[0]
 
 
-def decode_coarsely(photo: bytes, limits: ImageLimits, side: int | None) -> tuple[Image.Image, int]:
-    """The image, and how many pixels of the photo in a line one of its pixels stands for.
+def decode_coarsely(photo: Photo, limits: ImageLimits, side: int | None) -> tuple[Image.Image, int]:
+    """The image, and the number of pixels of the photo, along a line, that one of its pixels stands for.
 
     A JPEG is decoded at a half, a quarter or an eighth of its size if its longer side keeps `side` pixels:
     that costs a third of the time for a photo of twelve megapixels.
     """
-    if not photo:
-        raise UnreadableImage("The image is empty.")
-    if len(photo) > limits.max_bytes:
-        raise ImageTooLarge(f"An image may have {limits.max_bytes} bytes.", limit=limits.max_bytes)
-    if sniff_format(photo) is None:
-        raise UnsupportedImage("Send a JPEG, PNG, WebP or BMP image; the content is none of them.")
+    if isinstance(photo, Image.Image):
+        refuse_too_many_pixels(photo, limits.max_pixels)
+        return to_rgb(ImageOps.exif_transpose(photo)), 1
+    refuse_unlikely(photo, limits)
     try:
         with Image.open(io.BytesIO(photo), formats=FORMATS) as image:
             refuse_too_many_pixels(image, limits.max_pixels)
@@ -68,8 +67,18 @@ def decode_coarsely(photo: bytes, limits: ImageLimits, side: int | None) -> tupl
         raise UnreadableImage("The image is damaged or cut short and cannot be decoded.") from error
 
 
+def refuse_unlikely(content: bytes, limits: ImageLimits) -> None:
+    """Raise if the content is empty, has too many bytes, or does not begin like a known format."""
+    if not content:
+        raise UnreadableImage("The image is empty.")
+    if len(content) > limits.max_bytes:
+        raise ImageTooLarge(f"An image may have {limits.max_bytes} bytes.", limit=limits.max_bytes)
+    if sniff_format(content) is None:
+        raise UnsupportedImage("Send a JPEG, PNG, WebP or BMP image; the content is none of them.")
+
+
 def sniff_format(photo: bytes) -> str | None:
-    """The format by its signature, never by a file name or a header."""
+    """The format by the signature of the content, never by a file name or an HTTP header."""
     if photo.startswith(b"\xff\xd8\xff"):
         return "JPEG"
     if photo.startswith(b"\x89PNG\r\n\x1a\n"):
@@ -80,7 +89,7 @@ def sniff_format(photo: bytes) -> str | None:
 
 
 def refuse_too_many_pixels(image: Image.Image, max_pixels: int) -> None:
-    """The header is read by now, the pixels are not."""
+    """Raise if the image has more than `max_pixels`; only its header was read by now."""
     if image.width * image.height > max_pixels:
         raise ImageTooLarge(
             f"The image has {image.width} x {image.height} pixels; {max_pixels} are allowed.",
@@ -89,7 +98,7 @@ def refuse_too_many_pixels(image: Image.Image, max_pixels: int) -> None:
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
-    """Any mode that a decoder yields, as RGB; most photos are, and are not copied."""
+    """An image of any mode as RGB; one that is RGB already is not copied."""
     image.load()
     if image.mode.startswith("I"):  # 16 bits per pixel: convert() would clip instead of scale
         image = Image.fromarray((np.asarray(image).astype(np.uint32) >> 8).astype(np.uint8))
@@ -105,3 +114,8 @@ def encode_png(pixels: Pixels) -> bytes:
     content = io.BytesIO()
     Image.fromarray(pixels).save(content, "PNG")
     return content.getvalue()
+
+
+def hash_photo(photo: Photo) -> str:
+    """The SHA-256 of a photo: of the file's content, or of the pixels of a decoded image."""
+    return hashlib.sha256(photo if isinstance(photo, bytes) else photo.tobytes()).hexdigest()

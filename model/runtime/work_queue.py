@@ -1,4 +1,4 @@
-"""Many callers, few workers: a bounded queue that says no instead of growing."""
+"""Many callers, few threads: a bounded queue of photo work that refuses instead of growing."""
 
 import asyncio
 import math
@@ -18,8 +18,8 @@ Result = TypeVar("Result")
 SMOOTHING = 0.1  # weight of the newest job in the running mean of seconds per job
 
 
-class Workers:
-    """As many threads as there are cores, and a queue of so many jobs before them."""
+class WorkQueue:
+    """`threads` threads for photo work, and room for `queue` photos that wait for them."""
 
     def __init__(self, threads: int, queue: int, observer: Observer = SILENT) -> None:
         self.threads = threads
@@ -32,11 +32,11 @@ class Workers:
 
     @property
     def taken(self) -> int:
-        """Jobs that wait or run."""
+        """The number of photos that wait or are in work."""
         return self._taken
 
     def check_room(self) -> None:
-        """Refuse now what would be refused after its upload."""
+        """Raise `Overloaded` if there is no room for one more photo: better before its upload than after."""
         if self._taken >= self.places:
             raise self._overloaded()
 
@@ -58,8 +58,8 @@ class Workers:
                 future.cancel()
 
     async def run_in_turn(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Do the work on every item as places become free: for a stream, which waits and is never refused."""
-        few = asyncio.Semaphore(self.threads)  # a stream has no more of the queue than this
+        """Do the work on every item as places become free: for a batch, which waits and is never refused."""
+        few = asyncio.Semaphore(self.threads)  # places that one batch may take
 
         async def run(item: Item) -> Result:
             async with few:
@@ -73,7 +73,7 @@ class Workers:
         return await asyncio.gather(*(run(item) for item in items))
 
     def close(self) -> None:
-        """Wait for what runs, drop what waits."""
+        """Wait for the photos in work, and drop those that wait."""
         self._executor.shutdown(cancel_futures=True)
 
     def _take_places(self, count: int) -> None:
@@ -107,14 +107,14 @@ class Workers:
 
 
 class Job(Generic[Item, Result]):
-    """Work on an item; a cancelled one stays in the executor's queue for a while, without its photo."""
+    """Work on an item; a cancelled job stays in the executor's queue for a while, but not its photo."""
 
     def __init__(self, work: Callable[[Item], Result], item: Item) -> None:
         self.asked = time.perf_counter()
         self._work: Callable[[], Result] | None = partial(work, item)
 
     def do(self) -> Result:
-        """The work's result."""
+        """Do the work; returns its result."""
         assert self._work
         return self._work()
 

@@ -7,9 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from sameface.model.errors import InvalidId
 from sameface.model.faces import Floats, Keys
 
 ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")  # of a collection, a person or a face: it fits into an address
+
+
+def refuse_invalid_id(value: str, noun: str) -> None:
+    """Raise if `value` cannot be the id of a person or face, or the name of a collection."""
+    if not ID.fullmatch(value):
+        raise InvalidId(f"{value!r} cannot be the id of a {noun}: use letters, digits and . _ ~ -")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

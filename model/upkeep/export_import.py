@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from sameface.model.errors import ArchiveRefused, InvalidId
+from sameface.model.errors import ArchiveRefused
 from sameface.model.files import replacing
 from sameface.model.observer import Progress, ignore_progress
 from sameface.model.store.drafts import (
@@ -19,7 +19,7 @@ from sameface.model.store.drafts import (
     refuse_taken,
 )
 from sameface.model.store.people import read_whole_people
-from sameface.model.store.records import ID, Collection, NewPerson
+from sameface.model.store.records import Collection, NewPerson, refuse_invalid_id
 from sameface.model.store.store import Store
 from sameface.model.upkeep.archive_file import Header, read_archive, write_archive
 
@@ -58,8 +58,7 @@ def import_collection(
     """Make a collection of an archive: everybody can be found at once, or nobody and nothing is there."""
     header, people = read_archive(path)
     name = header.name if name is None else name
-    if not ID.fullmatch(name):
-        raise InvalidId(f"{name!r} cannot be a collection's name: choose one of letters, digits and . _ ~ -")
+    refuse_invalid_id(name, "collection")
     with store.frozen() as connection:
         refuse_taken(connection, name)
     total = 0

@@ -16,10 +16,9 @@ from sameface.model.faces import Pixels
 from sameface.model.gallery.index.collection_indexes import open_indexes
 from sameface.model.observer import Progress, ignore_progress
 from sameface.model.photo.align import align_face
-from sameface.model.photo.embed import Embedder
+from sameface.model.photo.embed import Embedder, open_embedder
 from sameface.model.photo.image import ImageLimits, decode_image, encode_png
 from sameface.model.runtime.device import available_cores, select_device
-from sameface.model.runtime.session_pool import open_sessions
 from sameface.model.store.drafts import (
     count_without_crop,
     drafting,
@@ -103,8 +102,8 @@ def move_collection(
         return old
     refuse_without_crops(store, old)
     made_for = find_bundle(folder.models, old).contract
-    runtime = open_sessions(bundle, select_device(device), folder.cache, available_cores())
-    with closing(Reembedder(made_for, Embedder(bundle, runtime))) as reembedder:
+    embedder = open_embedder(bundle, select_device(device), folder.cache, available_cores())
+    with closing(Reembedder(made_for, embedder)) as reembedder:
         return reembed(store, old, reembedder, progress)
 
 

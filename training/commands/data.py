@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from sameface.model.commands.photos import AsJson, Data, Detector, Device
+from sameface.model.commands.options import AsJson, Data, Detector, Device
 from sameface.model.commands.terminal import console, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.photo.image import ImageLimits

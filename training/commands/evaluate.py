@@ -7,8 +7,16 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from sameface.model.commands.calibrate import Aligned, BundleFolder, Groups, find_bundle
-from sameface.model.commands.photos import AsJson, Data, Detector, Device, pipeline_for
+from sameface.model.commands.options import (
+    Aligned,
+    AsJson,
+    BundleName,
+    Data,
+    Detector,
+    Device,
+    Groups,
+    pipeline_for,
+)
 from sameface.model.commands.terminal import console, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA
 from sameface.model.decision.calibration import Rate
@@ -28,7 +36,7 @@ def room() -> None:
 
 @app.command()
 def evaluate(
-    bundle: BundleFolder,
+    bundle: BundleName,
     test_set: Annotated[
         Path,
         typer.Argument(
@@ -53,7 +61,7 @@ def evaluate(
     Rule(rate=target_fmr)  # refuses a rate outside 0 to 1, before anything is embedded
     opened = open_data(test_set, aligned=aligned)
     evaluations = [
-        run(find_bundle(chosen, data), opened, groups, target_fmr, data, detector, device)
+        run(chosen, opened, groups, target_fmr, data, detector, device)
         for chosen in (bundle, against)
         if chosen
     ]

@@ -1,36 +1,32 @@
 """The command that exports a checkpoint as a bundle."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from sameface.model.bundles.bundle import Bundle
-from sameface.model.commands.photos import AsJson, Data
+from sameface.model.commands.options import AsJson, Data
 from sameface.model.commands.terminal import console, describe_bundle, print_json
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import BundleRefused
-from sameface.training.export.export import (
-    Trained,
-    describe_contract,
-    export_network,
-    export_variant,
-    read_trained,
-    refuse_taken,
-    variant_folder,
-)
 from sameface.training.export.variants import VARIANTS, Trial, plan_trial
 
+if TYPE_CHECKING:
+    from sameface.training.export.export import Trained
+
 app = typer.Typer()
+bundle = typer.Typer(help="Make a bundle of a checkpoint.", no_args_is_help=True)
+app.add_typer(bundle, name="bundle")
 
 
-@app.callback()
+@bundle.callback()
 def room() -> None:
-    """Keep `export` a command by name although it is the only one."""
+    """Keep `export` a command of `bundle` although it is the only one."""
 
 
-@app.command()
+@bundle.command()
 def export(
     checkpoint: Annotated[Path, typer.Argument(help="What `sameface train` left, as last.pt.")],
     out: Annotated[
@@ -54,6 +50,15 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Make a bundle of a checkpoint: ONNX, contract and model card, for `sameface serve --recognizer`."""
+    # Here, because it loads torch, which a list of commands can do without.
+    from sameface.training.export.export import (
+        describe_contract,
+        export_network,
+        read_trained,
+        refuse_taken,
+        variant_folder,
+    )
+
     kinds = list(dict.fromkeys(variant or []))
     trial = read_trial(kinds, pairs, images, calibration, max_loss)
     trained = read_trained(checkpoint.expanduser())
@@ -80,8 +85,10 @@ def read_trial(
     return None
 
 
-def export_variants(kinds: list[str], exported: Bundle, trained: Trained, trial: Trial) -> list[Bundle]:
+def export_variants(kinds: list[str], exported: Bundle, trained: "Trained", trial: Trial) -> list[Bundle]:
     """Export the variants; if any is refused, raise an error that also lists the bundles that were kept."""
+    from sameface.training.export.export import export_variant
+
     bundles, refusals = [], []
     for kind in kinds:
         try:

@@ -8,7 +8,7 @@ import typer
 from rich.logging import RichHandler
 from rich.markup import escape
 
-from sameface.model.commands.photos import AsJson, Data
+from sameface.model.commands.options import AsJson, Data
 from sameface.model.commands.terminal import console, print_json, screen
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 
@@ -62,4 +62,5 @@ def describe(outcome: "Outcome") -> str:
     if outcome.stopped_by:
         return f"Stopped after {kept}. Go on with --resume."
     measured = "" if outcome.accuracy is None else f", {outcome.accuracy:.2%} of the pairs right"
-    return f"Trained on {kept}{measured}. Make a bundle: sameface export {escape(str(outcome.checkpoint))}"
+    export = f"sameface bundle export {escape(str(outcome.checkpoint))}"
+    return f"Trained on {kept}{measured}. Make a bundle: {export}"

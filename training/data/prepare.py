@@ -10,20 +10,15 @@ from typing import Literal
 
 from PIL import Image
 
-from sameface.model.bundles.bundle import load_bundle
 from sameface.model.bundles.published import ARCFACE_TEMPLATE
-from sameface.model.errors import FaceTooSmall, NoFaceFound, SamefaceError
+from sameface.model.errors import SamefaceError
 from sameface.model.faces import Pixels
 from sameface.model.files import exclusive_lock, write_atomically
 from sameface.model.observer import Progress, ignore_progress
 from sameface.model.parallel import work_through
-from sameface.model.photo.align import align_face
-from sameface.model.photo.choose_face import FACE_POLICIES
-from sameface.model.photo.detect import Detector
-from sameface.model.photo.image import PHOTO_NAMES, decode_image, read_photo
-from sameface.model.pipeline import PipelineOptions
-from sameface.model.runtime.device import select_device
-from sameface.model.runtime.session_pool import open_sessions
+from sameface.model.photo.align import CropShape
+from sameface.model.photo.image import PHOTO_NAMES, read_photo
+from sameface.model.pipeline import Pipeline, PipelineOptions, open_face_finder
 from sameface.training.data.crop import CROP_SIDE
 from sameface.training.data.dropped_photos import (
     REPORT,
@@ -63,30 +58,21 @@ class Summary:
 
 
 class FaceCutter:
-    """Cuts the face that `policy` chooses out of a photo, aligned to ArcFace's five points."""
+    """Cuts the face that `policy` chooses out of a photo, on the pipeline's own path without a recogniser."""
 
-    def __init__(self, detector: Detector, options: PipelineOptions, policy: str) -> None:
-        self.detector = detector
-        self.options = options
+    def __init__(self, finder: Pipeline, policy: str) -> None:
+        self.finder = finder
         self.policy = policy
 
     def cut(self, photo: bytes) -> Pixels:
         """The crop (112, 112, 3) of the chosen face; no face, or one that is too small, is an error."""
-        image = decode_image(photo, self.options.limits)
-        chosen = FACE_POLICIES[self.policy](self.detector.detect(image), image.size)
-        if not chosen:
-            raise NoFaceFound("No face was found in the photo.")
-        face, smallest = chosen[0], self.options.min_face_pixels
-        if face.box.shorter_side < smallest:
-            raise FaceTooSmall(f"The face has {face.box.shorter_side:.0f} pixels; {smallest:.0f} are needed.")
-        return align_face(image, face.landmarks, ARCFACE_TEMPLATE, (CROP_SIDE, CROP_SIDE))
+        return self.finder.find_one_face(photo, self.policy).faces[0].crop
 
 
 def open_cutter(options: PipelineOptions, policy: str = "prominent") -> FaceCutter:
-    """Load the detector, with a session per thread; no recogniser is needed."""
-    bundle = load_bundle(options.detector, "detector")
-    sessions = open_sessions(bundle, select_device(options.device), options.cache, options.threads)
-    return FaceCutter(Detector(bundle, sessions, options.detection), options, policy)
+    """Load the detector, with a session per thread; crops lie on ArcFace's five points."""
+    shape = CropShape(ARCFACE_TEMPLATE, (CROP_SIDE, CROP_SIDE))
+    return FaceCutter(open_face_finder(options, shape), policy)
 
 
 def prepare_faces(
@@ -105,7 +91,7 @@ def prepare_faces(
             return photo, prepare_photo(photo, cutter, dropped)
 
         try:
-            with closing(work_through(prepare_one, photos, cutter.options.threads)) as fates:
+            with closing(work_through(prepare_one, photos, cutter.finder.options.threads)) as fates:
                 for done, (photo, fate) in enumerate(fates, 1):
                     record_fate(photo, fate, summary, dropped)
                     progress("photos", done, summary.photos)

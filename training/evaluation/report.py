@@ -8,8 +8,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from sameface.model.commands.terminal import to_plain
 from sameface.model.decision.calibration import Rate
+from sameface.model.faces import to_plain
 from sameface.model.files import write_atomically
 from sameface.model.measurement.groups import compare_groups
 from sameface.training.evaluation.evaluate import Evaluation

@@ -16,9 +16,8 @@ from sameface.model.bundles.bundle import Bundle
 from sameface.model.errors import BundleRefused, PairsRefused
 from sameface.model.faces import Pixels
 from sameface.model.measurement.lfw_pairs import Pair, PairAccuracy, measure_accuracy, read_pairs
-from sameface.model.photo.embed import Embedder
+from sameface.model.photo.embed import open_embedder
 from sameface.model.photo.image import PHOTO_NAMES
-from sameface.model.runtime.session_pool import open_sessions
 from sameface.training.data.face_set import decode_crop
 
 CALIBRATION_CROPS = 200  # the ranges of activations settle with fewer
@@ -67,7 +66,7 @@ def read_crop(path: Path) -> Pixels | None:
 
 def try_bundle(bundle: Bundle, pairs: Sequence[Pair], cache: Path) -> PairAccuracy:
     """The accuracy of a bundle on pairs of crops, embedded as by the server."""
-    embedder = Embedder(bundle, open_sessions(bundle, "cpu", cache))
+    embedder = open_embedder(bundle, "cpu", cache)
     embeddings = {}
     for path in {path for pair in pairs for path in (pair.probe, pair.reference)}:
         crop = read_crop(path)

@@ -11,9 +11,8 @@ from sameface.model.data_folder import DataFolder
 from sameface.model.faces import Floats
 from sameface.model.files import replacing
 from sameface.model.observer import Progress
-from sameface.model.photo.embed import Embedder
+from sameface.model.photo.embed import open_embedder
 from sameface.model.runtime.device import available_cores, select_device
-from sameface.model.runtime.session_pool import open_sessions
 from sameface.training.data.crop import CROP_SIDE
 from sameface.training.data.face_set import FaceSet
 from sameface.training.errors import RecipeRefused
@@ -57,8 +56,7 @@ def read_targets(file: Path) -> Floats:
 def compute_targets(faces: FaceSet, bundle: Bundle, folder: DataFolder, report: Progress) -> Floats:
     """Embed every crop that `faces` returns, also those that replace unreadable ones."""
     threads = available_cores()
-    sessions = open_sessions(bundle, select_device("auto"), folder.cache, threads)
-    embedder = Embedder(bundle, sessions)
+    embedder = open_embedder(bundle, select_device("auto"), folder.cache, threads)
     targets = np.zeros((len(faces), bundle.contract.dimension or 0), np.float32)
 
     def embed(places: list[int]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from fastapi import BackgroundTasks, Request
 
 from sameface.api.errors import REFUSAL_SECONDS
-from sameface.model.runtime.work_queue import Workers
+from sameface.model.runtime.work_queue import WorkQueue
 from tests.api.body.test_bad_input import expect
 from tests.conftest import wait_for
 from tests.pictures import photo_of
@@ -24,7 +24,7 @@ HALF_A_REQUEST = (
 
 
 @contextmanager
-def busy(workers: Workers, jobs: int) -> Iterator[None]:
+def busy(workers: WorkQueue, jobs: int) -> Iterator[None]:
     """So many jobs that do not end before this does."""
     end = threading.Event()
     thread = threading.Thread(target=lambda: asyncio.run(workers.run_all(lambda _: end.wait(), range(jobs))))
@@ -38,8 +38,8 @@ def busy(workers: Workers, jobs: int) -> Iterator[None]:
         thread.join()
 
 
-def workers_of(client: httpx.Client) -> Workers:
-    return client.app.state.pipeline.workers
+def workers_of(client: httpx.Client) -> WorkQueue:
+    return client.app.state.pipeline.queue
 
 
 def test_every_response_carries_a_request_id(client: httpx.Client) -> None:

@@ -8,9 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from sameface.api.openapi import examples
-from sameface.api.schemas import batch as batch_schemas
-from sameface.api.schemas import collections as gallery_responses
-from sameface.api.schemas import fields as schemas
+from sameface.api.schemas import batch, collections, faces, health, identify, models, people, verify
 from tests.api.openapi.write import OPENAPI, describe_api
 
 CONTRACT = json.loads(OPENAPI.read_text("utf-8"))
@@ -41,20 +39,20 @@ def test_every_route_has_an_example_and_a_summary(path: str, method: str, operat
 @pytest.mark.parametrize(
     ("example", "schema"),
     [
-        (examples.VERIFY, schemas.VerifyResponse),
-        (examples.DETECT, schemas.DetectResponse),
-        (examples.EMBED, schemas.EmbedResponse),
-        (examples.COLLECTION, gallery_responses.CollectionResponse),
-        (examples.COLLECTIONS, gallery_responses.CollectionList),
-        (examples.PERSON, gallery_responses.PersonResponse),
-        (examples.PEOPLE, gallery_responses.PersonList),
-        (examples.ENROLLED, gallery_responses.EnrolResponse),
-        (examples.IDENTIFIED, gallery_responses.IdentifyResponse),
-        (examples.BATCH_IDENTIFIED[0], batch_schemas.BatchIdentified),
-        (examples.BATCH_ENROLLED[0], batch_schemas.BatchEnrolled),
-        (examples.MODELS, schemas.ModelList),
-        (examples.LIVE, schemas.Live),
-        (examples.READY, schemas.Ready),
+        (examples.VERIFY, verify.VerifyResponse),
+        (examples.DETECT, faces.DetectResponse),
+        (examples.EMBED, faces.EmbedResponse),
+        (examples.COLLECTION, collections.CollectionResponse),
+        (examples.COLLECTIONS, collections.CollectionList),
+        (examples.PERSON, people.PersonResponse),
+        (examples.PEOPLE, people.PersonList),
+        (examples.ENROLLED, people.EnrollResponse),
+        (examples.IDENTIFIED, identify.IdentifyResponse),
+        (examples.BATCH_IDENTIFIED[0], batch.BatchIdentified),
+        (examples.BATCH_ENROLLED[0], batch.BatchEnrolled),
+        (examples.MODELS, models.ModelList),
+        (examples.LIVE, health.Live),
+        (examples.READY, health.Ready),
     ],
 )
 def test_an_example_is_what_the_schema_would_write(example: dict, schema: type[BaseModel]) -> None:

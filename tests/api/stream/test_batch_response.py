@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from sameface.api.stream import batch_response as streams
-from sameface.api.stream import entries as arrivals
+from sameface.api.stream import mailbox as mailboxes
 from sameface.api.stream.entries import LineReader
 from tests.api.body.test_bad_input import expect
 from tests.api.collections import make_collection
@@ -85,7 +85,7 @@ def test_a_client_that_sends_nothing_more_is_told_so(serve) -> None:
 def test_a_client_that_goes_away_stops_the_work(serve) -> None:
     with serve() as client:
         staff = make_collection(client)
-        workers = client.app.state.pipeline.workers
+        workers = client.app.state.pipeline.queue
         line = to_line("x", image=photo_of(1, 2, 3))
         with socket.create_connection((client.base_url.host, client.base_url.port)) as opened:
             start_stream(opened, f"{staff}/identify/batch")
@@ -152,13 +152,13 @@ def test_a_busy_server_makes_a_stream_wait_and_does_not_refuse_it(serve) -> None
 
 def test_memory_holds_a_few_blocks_however_long_the_body_is(serve, monkeypatch: pytest.MonkeyPatch) -> None:
     largest = [0]
-    put = arrivals.Mailbox.put
+    put = mailboxes.Mailbox.put
 
-    async def watch(mailbox: arrivals.Mailbox, entries: list) -> None:
+    async def watch(mailbox: mailboxes.Mailbox, entries: list) -> None:
         await put(mailbox, entries)
         largest[0] = max(largest[0], mailbox._bytes)
 
-    monkeypatch.setattr(arrivals.Mailbox, "put", watch)
+    monkeypatch.setattr(mailboxes.Mailbox, "put", watch)
     monkeypatch.setattr(streams, "WAITING_BYTES", 50_000)
     with serve() as client:
         staff = make_collection(client)

@@ -41,7 +41,7 @@ def find(gallery: Gallery, collection: Collection, *probes: np.ndarray, limit: i
 
 def test_people_are_ranked_by_their_best_face_and_named_once(gallery: Gallery, staff: Collection) -> None:
     ada, bob = random_units(3, DIMENSION, 1), random_units(3, DIMENSION, 2)
-    gallery.enrol(staff, [newcomer("ada", ada, name="Ada"), newcomer("bob", bob)])
+    gallery.enroll(staff, [newcomer("ada", ada, name="Ada"), newcomer("bob", bob)])
     staff = gallery.get_collection("staff")
     [candidates] = gallery.search(staff, [probe(bob[2], gallery.bundle.identity)], 5)
     assert (candidates[0].person_id, candidates[0].face_id) == ("bob", "bob-2")
@@ -53,7 +53,7 @@ def test_people_are_ranked_by_their_best_face_and_named_once(gallery: Gallery, s
 
 def test_a_search_agrees_with_comparing_everything(gallery: Gallery, staff: Collection) -> None:
     embeddings = random_units(400, DIMENSION).reshape(80, 5, DIMENSION)
-    gallery.enrol(staff, [newcomer(f"p{number:02}", faces) for number, faces in enumerate(embeddings)])
+    gallery.enroll(staff, [newcomer(f"p{number:02}", faces) for number, faces in enumerate(embeddings)])
     probes = random_units(20, DIMENSION, 9)
     best = np.einsum("pfd,nd->npf", embeddings, probes).max(axis=2)
     expected = [[f"p{number:02}" for number in np.argsort(-row)[:7]] for row in best]
@@ -62,7 +62,7 @@ def test_a_search_agrees_with_comparing_everything(gallery: Gallery, staff: Coll
 
 def test_a_forgotten_person_is_gone_from_the_next_search(gallery: Gallery, staff: Collection) -> None:
     ada, bob = random_units(2, DIMENSION)
-    gallery.enrol(staff, [newcomer("ada", ada[None]), newcomer("bob", bob[None])])
+    gallery.enroll(staff, [newcomer("ada", ada[None]), newcomer("bob", bob[None])])
     assert find(gallery, staff, ada)[0][0] == "ada"
     gallery.store.people.delete(staff, "ada")
     assert find(gallery, staff, ada) == [["bob"]]
@@ -74,7 +74,7 @@ def test_what_one_process_writes_the_next_search_of_another_finds(
     other = Gallery(tmp_path / "gallery.db", bundle)
     [ada] = random_units(1, DIMENSION)
     assert find(other, staff, ada) == [[]]
-    gallery.enrol(staff, [newcomer("ada", ada[None])])
+    gallery.enroll(staff, [newcomer("ada", ada[None])])
     assert find(other, staff, ada) == [["ada"]]
     gallery.store.people.delete(staff, "ada")
     assert find(other, staff, ada) == [[]]
@@ -89,7 +89,7 @@ def test_searches_and_writes_at_the_same_time_never_miss_their_own_write(
     def write_and_search(worker: int) -> None:
         for number in range(15):
             name, values = f"w{worker}-{number}", random_units(1, DIMENSION, 100 * worker + number)[0]
-            gallery.enrol(staff, [newcomer(name, values[None])])
+            gallery.enroll(staff, [newcomer(name, values[None])])
             if find(gallery, staff, values)[0][0] != name:
                 missed.append(f"{name} enrolled")
             gallery.store.people.delete(staff, name)

@@ -65,7 +65,7 @@ def test_aligned_crops_are_embedded_as_they_are(tmp_path: Path, pipeline: Pipeli
     crops = {f"{person}/1.png": encode(Image.fromarray(look.faces[0].crop)) for person, look in looks.items()}
     folder = write(tmp_path, crops | {"2/large.png": encode(draw_photo(2))})
     faces = read(folder, pipeline, aligned=True)
-    expected = [pipeline.embed_look(look).faces[0].embedding.values for look in looks.values()]
+    expected = [pipeline.add_embeddings(look).faces[0].embedding.values for look in looks.values()]
     assert np.allclose(faces.embedded.embeddings, expected)
     assert [failure.file for failure in faces.failed] == ["2/large.png"]
 

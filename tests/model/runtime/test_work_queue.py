@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from sameface.model.errors import Overloaded
-from sameface.model.runtime.work_queue import Workers
+from sameface.model.runtime.work_queue import WorkQueue
 
 PATIENCE_SECONDS = 20
 
@@ -49,11 +49,11 @@ def gate() -> Iterator[Gate]:
 
 
 @pytest.fixture
-def open_workers(gate: Gate) -> Iterator[Callable[[int, int], Workers]]:
-    opened: list[Workers] = []
+def open_workers(gate: Gate) -> Iterator[Callable[[int, int], WorkQueue]]:
+    opened: list[WorkQueue] = []
 
-    def start(threads: int, queue: int) -> Workers:
-        opened.append(Workers(threads, queue))
+    def start(threads: int, queue: int) -> WorkQueue:
+        opened.append(WorkQueue(threads, queue))
         return opened[-1]
 
     yield start
@@ -62,10 +62,10 @@ def open_workers(gate: Gate) -> Iterator[Callable[[int, int], Workers]]:
         workers.close()
 
 
-OpenWorkers = Callable[[int, int], Workers]
+OpenWorkers = Callable[[int, int], WorkQueue]
 
 
-async def settle(workers: Workers, taken: int) -> None:
+async def settle(workers: WorkQueue, taken: int) -> None:
     """Wait until so many places are taken; a place comes back a moment after its caller has gone."""
     for _ in range(PATIENCE_SECONDS * 100):
         if workers.taken == taken:
@@ -276,7 +276,7 @@ def test_many_callers_at_once_are_all_served_and_leave_no_place_taken(open_worke
 
 def test_a_cancelled_caller_leaves_nothing_of_its_photo_behind() -> None:
     """Its job may stay in the executor's queue until a worker comes by."""
-    workers, go_on = Workers(threads=1, queue=9), threading.Event()
+    workers, go_on = WorkQueue(threads=1, queue=9), threading.Event()
 
     class Photo:
         pass

@@ -34,8 +34,7 @@ class WatchedCutter(FaceCutter):
 
 @pytest.fixture
 def cutter(options: PipelineOptions) -> WatchedCutter:
-    opened = open_cutter(options)
-    return WatchedCutter(opened.detector, options, "prominent")
+    return WatchedCutter(open_cutter(options).finder, "prominent")
 
 
 @pytest.fixture

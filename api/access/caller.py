@@ -1,0 +1,37 @@
+"""Who calls: the key that a request carries, and whether it has the scope that the route needs."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from sameface.api.access.keys import find_key
+from sameface.api.errors import Forbidden, Unauthorized
+from sameface.api.request_context import context_of
+from sameface.api.settings import Settings
+
+bearer = HTTPBearer(auto_error=False, description="Needed only where the server has API keys.")
+
+
+def require_scope(scope: str) -> Callable[..., Awaitable[None]]:
+    """A dependency that lets a request pass if its key has the scope, or if the server has no keys."""
+
+    async def check(
+        request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+    ) -> None:
+        settings: Settings = request.app.state.settings
+        if not settings.api_keys:
+            return
+        key = find_key(settings.api_keys, credentials.credentials) if credentials else None
+        if key is None:
+            raise Unauthorized("Send `Authorization: Bearer` with one of the server's API keys.")
+        if scope not in key.scopes:
+            raise Forbidden(f"This needs a key with the scope {scope!r}.")
+        context_of(request.scope).caller = key
+
+    return check
+
+
+READ = Depends(require_scope("read"))
+WRITE = Depends(require_scope("write"))

@@ -1,0 +1,46 @@
+"""Counts every request with its route, status and time."""
+
+import time
+from functools import partial
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sameface.api.metrics import Metrics
+from sameface.api.request_context import context_of
+
+CLIENT_GONE = 499  # in the place of a status, for a client that left before its response
+
+
+class RequestMeter:
+    """The middleware that tells the metrics of every request."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self.app = app
+        self.metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection event."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        count = partial(self.count, scope, time.perf_counter())
+        status = CLIENT_GONE
+
+        async def send_and_look(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            elif not message.get("more_body", False):
+                count(status)  # before it is out: whoever has an answer finds it counted
+            await send(message)
+
+        try:
+            return await self.app(scope, receive, send_and_look)
+        finally:
+            if status == CLIENT_GONE:
+                count(CLIENT_GONE)
+
+    def count(self, scope: Scope, started: float, status: int) -> None:
+        """Count a request whose response is about to end."""
+        route = getattr(scope.get("route"), "path", "none")  # never the address itself: ids are in it
+        problem = context_of(scope).problem
+        self.metrics.request(route, status, time.perf_counter() - started, problem)

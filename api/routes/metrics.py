@@ -1,0 +1,27 @@
+"""What Prometheus reads."""
+
+import asyncio
+
+from fastapi import APIRouter, Request, Response
+
+from sameface.api.metrics import Metrics
+
+EXAMPLE = """\
+# HELP sameface_requests_total Requests by route and status.
+# TYPE sameface_requests_total counter
+sameface_requests_total{route="/v1/verify",status="200"} 1207.0
+"""
+
+router = APIRouter(tags=["health"])
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}, "example": EXAMPLE}}}},
+)
+async def metrics(request: Request) -> Response:
+    """Say how much is asked, how long it takes and how far the gallery is, for Prometheus."""
+    watched: Metrics = request.app.state.metrics
+    content = await asyncio.to_thread(watched.collect)
+    return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")

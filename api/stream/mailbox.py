@@ -1,0 +1,45 @@
+"""The entries of a batch between the task that reads them and the task that works on them."""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+from sameface.api.stream.entries import Entry
+
+
+class Mailbox:
+    """Entries that wait for their block: bounded, so that a body is read no faster than it is worked on."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self._waiting: deque[Entry] = deque()
+        self._bytes = 0
+        self._closed = False
+        self._changed = asyncio.Condition()
+
+    async def put(self, entries: Sequence[Entry]) -> None:
+        """Add entries once there is room for more."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._bytes < self.limit_bytes)
+            self._waiting.extend(entries)
+            self._bytes += sum(entry.size for entry in entries)
+            self._changed.notify_all()
+
+    async def close(self) -> None:
+        """Nothing comes after this."""
+        async with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    async def take_block(self, most: int, most_bytes: int) -> list[Entry]:
+        """What has arrived, up to a limit and at least one; nothing at the end."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._waiting or self._closed)
+            block: list[Entry] = []
+            taken = 0
+            while self._waiting and len(block) < most and taken < most_bytes:
+                block.append(self._waiting.popleft())
+                taken += block[-1].size
+            self._bytes -= taken
+            self._changed.notify_all()
+        return block

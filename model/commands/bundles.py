@@ -1,0 +1,110 @@
+"""The commands about networks: pull, models, demo."""
+
+import itertools
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from sameface.model.bundles.bundle import MANIFEST, Bundle, load_bundle, read_json, save_bundle
+from sameface.model.bundles.contract import read_contract
+from sameface.model.bundles.published import MODELS
+from sameface.model.bundles.pull import pull_model, pull_portraits
+from sameface.model.commands.options import AsJson, Data, Device, faces_in
+from sameface.model.commands.terminal import console, describe_bundle, print_json, report_downloads
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder
+from sameface.model.errors import BundleRefused
+from sameface.model.runtime.session_pool import open_sessions
+
+app = typer.Typer()
+
+
+@app.command()
+def pull(
+    names: Annotated[
+        list[str] | None, typer.Argument(help=f"Of {', '.join(MODELS)}; all by default.")
+    ] = None,
+    source: Annotated[Path | None, typer.Option("--from", help="An ONNX recogniser of your own.")] = None,
+    contract: Annotated[Path | None, typer.Option(help="The JSON contract of that recogniser.")] = None,
+    data: Data = DEFAULT_DATA,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch published networks, or make a bundle of your own recogniser."""
+    folder = DataFolder(data)
+    if (source is None) != (contract is None) or (source and names):
+        raise BundleRefused(
+            "Give names of published networks, or both --from FILE.onnx and --contract FILE.json."
+        )
+    if source and contract:
+        bundles = [adopt_recogniser(source.expanduser(), contract.expanduser(), folder)]
+    else:
+        with report_downloads() as report:
+            bundles = [pull_model(name, folder.models, report) for name in names or MODELS]
+    if as_json:
+        print_json([describe_bundle(bundle) for bundle in bundles])
+        return
+    for bundle in bundles:
+        console.print(f"[green]{bundle.contract.name}[/green] is in {bundle.folder}", soft_wrap=True)
+
+
+def adopt_recogniser(source: Path, contract_file: Path, folder: DataFolder) -> Bundle:
+    """A bundle of the user's own recogniser, kept only if the network does what its contract says."""
+    if not source.is_file():
+        raise BundleRefused(f"There is no file {source}.")
+    contract = read_contract(read_json(contract_file))
+    if contract.kind != "recogniser":
+        raise BundleRefused("Only a recogniser can be brought; the detector is YuNet.")
+    if contract.name in {published.contract.name for published in MODELS.values()}:
+        raise BundleRefused(f"{contract.name} is the name of a published network; choose another.")
+    with tempfile.TemporaryDirectory() as trial:
+        open_sessions(save_bundle(contract, source, Path(trial)), "cpu", folder.cache)
+    return save_bundle(contract, source, folder.models / contract.name)
+
+
+@app.command()
+def models(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+    """List the bundles in the data folder."""
+    folders = sorted(path.parent for path in DataFolder(data).models.glob(f"*/{MANIFEST}"))
+    bundles = [describe_folder(folder) for folder in folders]
+    if as_json:
+        print_json(bundles)
+        return
+    columns = ("name", "kind", "dimension", "calibration", "licence", "fault")
+    table = Table(*columns)
+    for bundle in bundles:
+        row = [bundle.get(column) for column in columns]
+        table.add_row(*("" if value is None else escape(str(value)) for value in row))
+    console.print(table if bundles else "There are no bundles yet: `sameface pull` fetches the default ones.")
+
+
+def describe_folder(folder: Path) -> dict[str, Any]:
+    """The bundle in a folder, or what is wrong with it."""
+    try:
+        return describe_bundle(load_bundle(folder))
+    except BundleRefused as error:
+        return {"name": folder.name, "fault": error.detail}
+
+
+@app.command()
+def demo(data: Data = DEFAULT_DATA, device: Device = "auto", as_json: AsJson = False) -> None:
+    """Fetch three official portraits, two of one person, and compare them."""
+    folder = DataFolder(data)
+    with report_downloads() as report:
+        paths = pull_portraits(folder.demo, report)
+    pairs = list(itertools.combinations(paths, 2))
+    with faces_in(data, None, None, device) as opened:
+        decisions = [opened.verify(probe, reference) for probe, reference in pairs]
+    if as_json:
+        print_json(decisions)
+        return
+    table = Table("probe", "reference", "similarity", "threshold", "same person")
+    for (probe, reference), decision in zip(pairs, decisions, strict=True):
+        verdict = "[green]yes[/green]" if decision.same_person else "no"
+        table.add_row(
+            probe.name, reference.name, f"{decision.similarity:.3f}", f"{decision.threshold}", verdict
+        )
+    console.print(table)
+    console.print(f"The portraits are in {folder.demo}", soft_wrap=True)

@@ -1,0 +1,49 @@
+"""The options that several commands share, and what they open."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from sameface.in_process import Faces, open_faces
+from sameface.model.data_folder import DataFolder
+from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
+
+PhotoFile = Annotated[Path, typer.Argument(help="A JPEG, PNG, WebP or BMP file.")]
+Data = Annotated[Path, typer.Option("--data", envvar="SAMEFACE_DATA", help="Folder for models and all else.")]
+Recognizer = Annotated[
+    Path | None,
+    typer.Option(
+        "--recognizer", envvar="SAMEFACE_RECOGNIZER", help="A recogniser's bundle, by name or folder."
+    ),
+]
+Detector = Annotated[
+    Path | None,
+    typer.Option("--detector", envvar="SAMEFACE_DETECTOR", help="A detector's bundle, by name or folder."),
+]
+Device = Annotated[
+    Literal["auto", "cpu", "gpu"], typer.Option("--device", envvar="SAMEFACE_DEVICE", help="What to run on.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+InCollection = Annotated[str, typer.Option("--collection", help="The collection's name.")]
+CollectionName = Annotated[str, typer.Argument(metavar="COLLECTION", help="The collection's name.")]
+BundleName = Annotated[Path, typer.Argument(help="A bundle's folder, or its name in the data folder.")]
+Aligned = Annotated[bool, typer.Option("--aligned", help="The pictures are aligned crops already.")]
+Groups = Annotated[Path | None, typer.Option(help="A CSV of identity,group: error rates for each group.")]
+
+
+def faces_in(data: Path, recognizer: Path | None, detector: Path | None, device: str) -> Faces:
+    """The public API on a data folder, to be closed by the command."""
+    return open_faces(data, recognizer=recognizer, detector=detector, device=device)  # type: ignore[arg-type]
+
+
+def pipeline_for(
+    data: Path, recognizer: Path | None, detector: Path | None, device: str
+) -> closing[Pipeline]:
+    """The pipeline alone, for commands that measure on many photos; closed at the end of the block."""
+    folder = DataFolder(data)
+    options = PipelineOptions.in_folder(
+        folder, folder.find_bundle(recognizer), folder.find_bundle(detector), device=device
+    )
+    return closing(open_pipeline(options))
