@@ -25,7 +25,7 @@ train-demo: .venv/training-$(EXTRA)
 	$(BIN)/sameface synthesize runs/demo/people --people 100
 	$(BIN)/sameface synthesize runs/demo/strangers --people 50 --images 6 --seed 1
 	$(BIN)/sameface train training/recipes/demo.toml --out runs/demo/run
-	$(BIN)/sameface export runs/demo/run/last.pt --out runs/demo/bundle \
+	$(BIN)/sameface bundle export runs/demo/run/last.pt --out runs/demo/bundle \
 	    --pairs runs/demo/strangers/pairs.txt --images runs/demo/strangers
 	$(BIN)/sameface serve --recognizer runs/demo/bundle
 

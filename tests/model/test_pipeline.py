@@ -76,6 +76,6 @@ def test_a_face_that_is_large_enough_is_cut_from_the_coarse_image(
     large = encode(portrait.resize((portrait.width * 3, portrait.height * 3)), "JPEG", quality=92)
     [expected] = real_pipeline.embed_faces((real_data.demo / "obama.jpg").read_bytes(), "prominent").faces
     monkeypatch.setattr(path, "decode_image", lambda *_: pytest.fail("decoded in full"))
-    look = asyncio.run(real_pipeline.embed(large, "prominent"))
-    assert look.faces[0].embedding.values @ expected.embedding.values > 0.97
-    assert look.faces[0].box.width == pytest.approx(3 * expected.box.width, rel=0.05)
+    embedded = asyncio.run(real_pipeline.embed(large, "prominent"))
+    assert embedded.faces[0].embedding @ expected.embedding.values > 0.97
+    assert embedded.faces[0].box.width == pytest.approx(3 * expected.box.width, rel=0.05)

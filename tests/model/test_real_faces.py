@@ -6,6 +6,7 @@ import os
 import tarfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,9 +18,11 @@ from sameface.model.bundles.published import MODELS
 from sameface.model.data_folder import DataFolder
 from sameface.model.decision.similarity import measure_similarity
 from sameface.model.faces import EmbeddedFace
+from sameface.model.gallery.gallery import open_gallery
 from sameface.model.photo.quality import assess_quality
 from sameface.model.pipeline import Pipeline
 from sameface.model.runtime.session import open_session
+from sameface.model.verify import VerifyRequest, verify
 from tests.pictures import encode
 
 THRESHOLD = 0.363  # the published one
@@ -79,9 +82,17 @@ def test_the_bundles_feed_their_networks_as_published(real_pipeline: Pipeline, n
     [("obama", "obama2", True), ("obama", "biden", False), ("obama2", "biden", False)],
 )
 def test_portraits_of_one_person_are_the_same_and_of_two_are_not(
-    real_pipeline: Pipeline, portrait: Portrait, probe: str, reference: str, same_person: bool
+    real_pipeline: Pipeline,
+    portrait: Portrait,
+    tmp_path: Path,
+    probe: str,
+    reference: str,
+    same_person: bool,
 ) -> None:
-    decision = asyncio.run(real_pipeline.verify(portrait(probe), portrait(reference)))
+    request = VerifyRequest(probe=portrait(probe), reference=portrait(reference))
+    with closing(open_gallery(tmp_path / "gallery.db", real_pipeline)) as gallery:
+        decision = asyncio.run(verify(real_pipeline, gallery, request))
+    assert not (tmp_path / "gallery.db").exists()  # two photos need no gallery
     assert decision.same_person is same_person
     assert decision.threshold == pytest.approx(0.415, abs=0.001)  # at FMR 1e-4, as calibrated
     assert (decision.probe.faces_found, decision.reference.faces_found) == (1, 1)

@@ -24,7 +24,6 @@ from sameface.model.decision.thresholds import Rule
 from sameface.training.evaluation.data_sets import EvaluationData, open_data
 from sameface.training.evaluation.evaluate import Evaluation
 from sameface.training.evaluation.evaluate import evaluate as measure
-from sameface.training.evaluation.report import write_report
 
 app = typer.Typer()
 
@@ -58,6 +57,9 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Measure a bundle's error rates, with intervals, and write a report with curves."""
+    # jinja2 and matplotlib are an extra, and `sameface --help` imports this file without it.
+    from sameface.training.evaluation.report import write_report
+
     Rule(rate=target_fmr)  # refuses a rate outside 0 to 1, before anything is embedded
     opened = open_data(test_set, aligned=aligned)
     evaluations = [

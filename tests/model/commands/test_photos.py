@@ -216,7 +216,7 @@ def test_the_help_names_every_command_and_loads_no_torch(run) -> None:
 
 def test_without_torch_training_says_what_to_install(tmp_path: Path) -> None:
     without = "import sys; sys.modules['torch'] = None; from sameface.cli import main; main()"
-    for command in (["train", "recipe.toml"], ["export", str(tmp_path / "last.pt")]):
+    for command in (["train", "recipe.toml"], ["bundle", "export", str(tmp_path / "last.pt")]):
         done = subprocess.run(
             [sys.executable, "-c", without, *command], capture_output=True, text=True, check=False
         )

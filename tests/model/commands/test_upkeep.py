@@ -35,21 +35,29 @@ def sameface(run: Command, data: Path, tmp_path: Path) -> Command:
 
 def test_a_collection_goes_out_and_in_again(sameface: Command, tmp_path: Path) -> None:
     file = tmp_path / "staff.gz"
-    exported = sameface("export", "staff", file)
+    exported = sameface("gallery", "export", "staff", file)
     assert (exported.returncode, "2 people, 2 faces" in exported.stdout) == (0, True)
-    taken = sameface("import", file, "--json")
+    taken = sameface("gallery", "import", file, "--json")
     assert (taken.returncode, json.loads(taken.stdout)["code"]) == (2, "already_exists")
-    imported = json.loads(sameface("import", file, "--collection", "copy", "--json").stdout)
+    imported = json.loads(sameface("gallery", "import", file, "--collection", "copy", "--json").stdout)
     assert (imported["name"], imported["people"], imported["faces"]) == ("copy", 2, 2)
     found = sameface("identify", tmp_path / "people", "--collection", "copy", "--json")
     matches = [answer["results"][0]["match"]["person_id"] for answer in json.loads(found.stdout)]
     assert matches == ["ada", "bob"]
 
 
+def test_the_old_spelling_works_and_says_the_new_one(sameface: Command, tmp_path: Path) -> None:
+    exported = sameface("export", "staff", tmp_path / "staff.gz", "--json")
+    assert (exported.returncode, json.loads(exported.stdout)["people"]) == (0, 2)
+    assert "`sameface gallery export` now" in exported.stderr
+    checkpoint = sameface("export", tmp_path / "last.pt")
+    assert (checkpoint.returncode, "`sameface bundle export` now" in checkpoint.stderr) == (2, True)
+
+
 def test_a_damaged_file_is_refused_in_one_sentence(sameface: Command, tmp_path: Path) -> None:
     (tmp_path / "staff.gz").write_bytes(b"something else")
     for words in (("import", tmp_path / "staff.gz"), ("export", "staff", tmp_path / "nowhere" / "staff.gz")):
-        result = sameface(*words)
+        result = sameface("gallery", *words)
         assert (result.returncode, result.stderr.partition(":")[0]) == (2, "archive_refused")
         assert "Traceback" not in result.stderr
 

@@ -9,7 +9,7 @@ import pytest
 
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.decision.thresholds import Rule
-from sameface.model.errors import CalibrationNotFound, InvalidEmbedding, ModelMismatch
+from sameface.model.errors import CalibrationNotFound, ModelMismatch
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.store.records import Binding, Collection
 from tests.model.people import newcomer, probe, random_units
@@ -114,27 +114,6 @@ def test_a_collection_of_another_model_is_refused(
         other.get_collection("staff")
     assert gallery.get_collection("staff") == staff
     other.close()
-
-
-@pytest.mark.parametrize("factor", [1, 3])
-def test_a_brought_embedding_is_taken_at_unit_length(gallery: Gallery, factor: float) -> None:
-    [values] = random_units(1, DIMENSION)
-    embedding = gallery.take_embedding((values * factor).tolist(), "tiny-recogniser")
-    np.testing.assert_allclose(embedding.values, values, atol=1e-6)
-    assert embedding.normalised is (factor != 1)
-
-
-def test_an_embedding_of_another_model_is_refused(gallery: Gallery) -> None:
-    with pytest.raises(ModelMismatch, match="arcface"):
-        gallery.take_embedding(random_units(1, DIMENSION)[0], "arcface")
-
-
-@pytest.mark.parametrize(
-    "values", [[], [0.0] * DIMENSION, [float("nan")] * DIMENSION, [1.0] * (DIMENSION + 1)]
-)
-def test_numbers_that_are_no_embedding_are_refused(gallery: Gallery, values: list[float]) -> None:
-    with pytest.raises(InvalidEmbedding):
-        gallery.take_embedding(values, None)
 
 
 def test_a_collection_whose_calibration_is_not_here_says_so(gallery: Gallery) -> None:

@@ -6,10 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sameface.model.bundles.bundle import Bundle
+from sameface.model.errors import InvalidEmbedding, ModelMismatch
 from sameface.model.faces import Floats
-from sameface.model.photo.embed import Embedder
+from sameface.model.photo.embed import Embedder, accept_embedding
 from sameface.model.runtime.session_pool import open_sessions
-from tests.networks import build_recogniser
+from tests.model.people import random_units
+from tests.networks import DIMENSION, build_recogniser
 
 
 @pytest.fixture
@@ -56,3 +59,24 @@ def test_the_crops_of_a_group_photo_are_spread_over_the_sessions(
 
 def test_no_crops_are_no_embeddings(embedder: Embedder) -> None:
     assert embedder.embed([]) == []
+
+
+@pytest.mark.parametrize("factor", [1, 3])
+def test_a_brought_embedding_is_taken_at_unit_length(bundle: Bundle, factor: float) -> None:
+    [values] = random_units(1, DIMENSION)
+    embedding = accept_embedding(bundle, (values * factor).tolist(), "tiny-recogniser")
+    np.testing.assert_allclose(embedding.values, values, atol=1e-6)
+    assert embedding.normalised is (factor != 1)
+
+
+def test_an_embedding_of_another_model_is_refused(bundle: Bundle) -> None:
+    with pytest.raises(ModelMismatch, match="arcface"):
+        accept_embedding(bundle, random_units(1, DIMENSION)[0], "arcface")
+
+
+@pytest.mark.parametrize(
+    "values", [[], [0.0] * DIMENSION, [float("nan")] * DIMENSION, [1.0] * (DIMENSION + 1)]
+)
+def test_numbers_that_are_no_embedding_are_refused(bundle: Bundle, values: list[float]) -> None:
+    with pytest.raises(InvalidEmbedding):
+        accept_embedding(bundle, values, None)

@@ -39,7 +39,7 @@ def test_from_a_recipe_to_a_bundle(tmp_path: Path, drawn_faces: Path, sameface) 
     recipe.write_text(THIN.format(faces=drawn_faces))
     code, printed, _ = sameface("train", recipe, "--out", run, "--data", tmp_path, "--json")
     assert (code, json.loads(printed)["images"]) == (0, 320)
-    code, printed, _ = sameface("export", run / "last.pt", "--out", bundle, "--data", tmp_path)
+    code, printed, _ = sameface("bundle", "export", run / "last.pt", "--out", bundle, "--data", tmp_path)
     assert code == 0
     assert "thin is in" in printed
     assert load_bundle(bundle).contract.name == "thin"

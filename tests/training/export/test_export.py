@@ -85,7 +85,9 @@ def exports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Bundle]:
 
 def run(*arguments: object) -> dict[str, Any]:
     """The command's answer for machines."""
-    said = CliRunner().invoke(app, ["export", *map(str, arguments), "--json"], catch_exceptions=False)
+    said = CliRunner().invoke(
+        app, ["bundle", "export", *map(str, arguments), "--json"], catch_exceptions=False
+    )
     assert said.exit_code == 0, said.output
     answer: list[dict[str, Any]] = json.loads(said.stdout)
     return answer[0]
@@ -231,7 +233,7 @@ def test_the_bundle_is_among_the_models_by_default(tmp_path: Path) -> None:
 
 def test_a_person_is_told_in_one_line(tmp_path: Path) -> None:
     save_trained(tmp_path / "last.pt")
-    arguments = ["export", str(tmp_path / "last.pt"), "--out", str(tmp_path / "out")]
+    arguments = ["bundle", "export", str(tmp_path / "last.pt"), "--out", str(tmp_path / "out")]
     told = subprocess.run(
         [sys.executable, "-c", "from sameface.training.commands.export import app; app()", *arguments],
         capture_output=True,
