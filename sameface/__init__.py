@@ -12,7 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sameface.in_process import Collection, Faces
+    from sameface.collection import Collection
+    from sameface.in_process import Faces
     from sameface.in_process import open_faces as open  # noqa: A004
     from sameface.model.enroll import EnrolledFace, Enrollment, Rejection
     from sameface.model.enroll_warnings import EnrollWarning
@@ -50,7 +51,8 @@ __all__ = [
 ]
 
 HOMES = {
-    "sameface.in_process": ("Collection", "Faces"),
+    "sameface.collection": ("Collection",),
+    "sameface.in_process": ("Faces",),
     "sameface.model.enroll": ("EnrolledFace", "Enrollment", "Rejection"),
     "sameface.model.enroll_warnings": ("EnrollWarning",),
     "sameface.model.errors": ("SamefaceError",),

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Who calls, and what the caller may do."""

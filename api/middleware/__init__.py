@@ -1,1 +1,1 @@
-"""TODO room."""
+"""What every request passes through: its id, its time limit, its metrics."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""What OpenAPI cannot read off the routes: bodies, problems and examples."""

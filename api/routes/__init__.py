@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The endpoints, one file per noun."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The shapes of requests and responses, one file per file of routes."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Batches: entries in, answers out, both at the same time."""

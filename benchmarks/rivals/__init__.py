@@ -1,1 +1,1 @@
-"""TODO room."""
+"""What users would pick instead, and the limits: OpenCV, deepface, bare FAISS."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""What several benchmarks need: photos, people, a server, a load."""

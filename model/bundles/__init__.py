@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Bundles: networks as files with their contracts, and where they come from."""

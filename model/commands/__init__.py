@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The commands that need no server and no torch."""

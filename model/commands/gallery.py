@@ -8,7 +8,7 @@ import typer
 from rich.progress import track
 from rich.table import Column, Table
 
-from sameface.in_process import Collection
+from sameface.collection import Collection
 from sameface.model.commands.options import (
     AsJson,
     Data,

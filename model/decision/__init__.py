@@ -1,1 +1,1 @@
-"""TODO room."""
+"""From similarities to decisions: calibrations and the thresholds that follow from them."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The people of all collections, as one recogniser sees them."""

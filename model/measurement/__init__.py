@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Error rates from labelled photos: scores, intervals, groups, calibrations."""

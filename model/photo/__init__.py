@@ -1,1 +1,1 @@
-"""TODO room."""
+"""One photo, step by step: decode, detect, choose, align, judge, embed, draw."""

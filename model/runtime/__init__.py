@@ -1,1 +1,1 @@
-"""TODO room."""
+"""What runs a network: the device, sessions, prepared graphs, batches, and the queue before them."""

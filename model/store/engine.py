@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import IntegrityError, OperationalError
 
-from sameface.model.errors import StorageFull
+from sameface.model.errors import AlreadyExists, StorageFull
 from sameface.model.store.sqlite import open_engine
 
 
@@ -51,6 +51,8 @@ class Database:
         try:
             with self._writer.begin() as connection:
                 yield connection
+        except IntegrityError as error:
+            raise AlreadyExists("Something with the same name or id was written meanwhile.") from error
         except OperationalError as error:
             if "full" in str(error.orig):
                 raise StorageFull("There is no room left for the gallery; searches go on.") from error

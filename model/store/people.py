@@ -76,6 +76,11 @@ class People:
         with self._database.reading() as connection:
             return read_people(connection, which, limit)
 
+    def whole_page(self, collection: Collection, limit: int, after: str = "") -> list[NewPerson]:
+        """The same people with embeddings and crops, ready to be enrolled elsewhere."""
+        with self._database.reading() as connection:
+            return read_whole_people(connection, collection, limit, after)
+
     def update(self, collection: Collection, person_id: str, values: dict[str, Any]) -> None:
         """Set a person's name, metadata or both."""
         with self._database.writing() as connection:

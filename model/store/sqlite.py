@@ -1,9 +1,11 @@
 """What is particular to SQLite: its pragmas, how its transactions begin, and its check of the file."""
 
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.pool import NullPool, QueuePool
 
 BUSY_SECONDS = 30
@@ -14,6 +16,7 @@ PRAGMAS = (
     "secure_delete = ON",  # what was deleted is overwritten with zeros
 )
 MOST_FAULTS = 20  # that the check of the file lists
+DATABASE_ERRORS = (DatabaseError, sqlite3.DatabaseError)
 
 
 def open_engine(path: Path, begin: str | None) -> Engine:
@@ -47,3 +50,10 @@ def find_damage(connection: Connection) -> list[str]:
 def count_orphans(connection: Connection) -> int:
     """The number of rows whose foreign key leads nowhere."""
     return len(connection.exec_driver_sql("PRAGMA foreign_key_check").all())
+
+
+def describe_damage(error: Exception) -> str | None:
+    """What one of `DATABASE_ERRORS` says about a damaged file; None if it is only locked or full."""
+    if isinstance(error, OperationalError | sqlite3.OperationalError):
+        return None
+    return str(getattr(error, "orig", error))

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Keeping a gallery well: check, export and import, re-embed."""

@@ -1,13 +1,11 @@
 """Proves that the store is sound and that its indexes agree with it, and repairs what can be made again."""
 
 import dataclasses
-import sqlite3
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from sqlalchemy.exc import DatabaseError, OperationalError
 
 from sameface.model.errors import CollectionNotFound, UpkeepRunning
 from sameface.model.faces import are_unit
@@ -23,7 +21,7 @@ from sameface.model.store.soundness import (
     has_every_change,
     recount,
 )
-from sameface.model.store.sqlite import count_orphans, find_damage
+from sameface.model.store.sqlite import DATABASE_ERRORS, count_orphans, describe_damage, find_damage
 from sameface.model.store.store import Store
 
 NAMED = 5  # people that a finding names
@@ -51,10 +49,10 @@ def check_gallery(path: Path, name: str | None = None, *, repair: bool = False) 
             for finding in findings:
                 repair_finding(store, finding)
             left = inspect_gallery(store, name)
-    except (DatabaseError, sqlite3.DatabaseError) as error:
-        if isinstance(error, OperationalError | sqlite3.OperationalError):  # locked, or no room
+    except DATABASE_ERRORS as error:
+        if (damage := describe_damage(error)) is None:
             raise
-        return [Finding(None, "database", f"{getattr(error, 'orig', error)}: {BACKUP}")]
+        return [Finding(None, "database", f"{damage}: {BACKUP}")]
     still = {(finding.collection, finding.code) for finding in left}
     gone = [finding for finding in findings if (finding.collection, finding.code) not in still]
     return [dataclasses.replace(finding, repaired=True) for finding in gone] + left

@@ -4,10 +4,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from sqlalchemy import Connection
-from sqlalchemy.exc import IntegrityError
-
-from sameface.model.errors import ArchiveRefused
+from sameface.model.errors import AlreadyExists, ArchiveRefused
 from sameface.model.files import replacing
 from sameface.model.observer import Progress, ignore_progress
 from sameface.model.store.drafts import (
@@ -18,7 +15,6 @@ from sameface.model.store.drafts import (
     publish_draft,
     refuse_taken,
 )
-from sameface.model.store.people import read_whole_people
 from sameface.model.store.records import Collection, NewPerson, refuse_invalid_id
 from sameface.model.store.store import Store
 from sameface.model.upkeep.archive_file import Header, read_archive, write_archive
@@ -31,22 +27,22 @@ def export_collection(
     store: Store, name: str, path: Path, progress: Progress = ignore_progress
 ) -> Collection:
     """Write a collection as it is at this moment, into a file that only its owner may read."""
-    with store.frozen() as connection:
+    with store.frozen():
         collection = store.collections.get(name)
         header = Header.of(collection)
         try:
             with replacing(path) as file:
                 os.fchmod(file.fileno(), 0o600)
-                write_archive(file, header, read_everybody(connection, collection, progress))
+                write_archive(file, header, read_everybody(store, collection, progress))
         except OSError as error:
             raise ArchiveRefused(f"{path} cannot be written: {error.strerror}.") from error
     return collection
 
 
-def read_everybody(connection: Connection, collection: Collection, progress: Progress) -> Iterator[NewPerson]:
+def read_everybody(store: Store, collection: Collection, progress: Progress) -> Iterator[NewPerson]:
     """The people of a collection by id, a few in memory at a time."""
     done, after = 0, ""
-    while some := read_whole_people(connection, collection, PEOPLE_AT_ONCE, after):
+    while some := store.people.whole_page(collection, PEOPLE_AT_ONCE, after):
         yield from some
         done, after = done + len(some), some[-1].person_id
         progress("exporting", done, collection.people)
@@ -86,7 +82,7 @@ def fill(
     for some in in_blocks(people):
         try:
             store.people.enroll(draft, some)
-        except IntegrityError as error:
+        except AlreadyExists as error:
             raise ArchiveRefused("Two faces of the archive have the same id: export it again.") from error
         done += len(some)
         progress("importing", done, total)
