@@ -1,10 +1,11 @@
 """A collection of people, as `sameface.open().collection(name)` gives it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from sameface.engine import Engine
 from sameface.model.decision.thresholds import Rule
 from sameface.model.enroll import Enrollment, EnrollRequest, enroll
 from sameface.model.faces import Embedding, Photo
@@ -16,18 +17,15 @@ from sameface.model.store import records
 from sameface.model.verify import Decision, EnrolledPerson, VerifyRequest, verify
 from sameface.photos import AnyEmbedding, AnyPhoto, OneFace, WhichFaces, to_photo
 
-if TYPE_CHECKING:
-    from sameface.in_process import Faces
-
 PEOPLE_AT_ONCE = 1000
 
 
 class Collection:
     """People that are searched together."""
 
-    def __init__(self, faces: "Faces", name: str, *, store_crops: bool = False) -> None:
+    def __init__(self, engine: Engine, name: str, *, store_crops: bool = False) -> None:
         self.name = name
-        self._faces = faces
+        self._engine = engine
         self._store_crops = store_crops
 
     def enroll(
@@ -42,7 +40,7 @@ class Collection:
         min_quality: float = 0.0,
     ) -> Enrollment:
         """Enrol a person by photos or embeddings; a known id is `already_exists`, None makes an id."""
-        self._faces.gallery.get_or_create_collection(self.name, store_crops=self._store_crops)
+        self._engine.gallery.get_or_create_collection(self.name, store_crops=self._store_crops)
         return self._enroll(
             person_id,
             photos,
@@ -55,7 +53,7 @@ class Collection:
 
     def enroll_or_add(self, person_id: str, photos: Sequence[AnyPhoto]) -> Enrollment:
         """Enrol a person by photos, or give a known one more faces: as a batch over HTTP does."""
-        self._faces.gallery.get_or_create_collection(self.name, store_crops=self._store_crops)
+        self._engine.gallery.get_or_create_collection(self.name, store_crops=self._store_crops)
         return self._enroll(person_id, photos, (), may_exist=True)
 
     def add_faces(
@@ -92,7 +90,7 @@ class Collection:
             fusion=fusion,
             rule=Rule(threshold, target_fpir, extrapolate),
         )
-        return self._faces.run(identify(self._faces.pipeline, self._faces.gallery, request))
+        return self._engine.run(identify(self._engine.pipeline, self._engine.gallery, request))
 
     def verify(
         self,
@@ -113,7 +111,7 @@ class Collection:
             faces=faces,
             min_quality=min_quality,
         )
-        return self._faces.run(verify(self._faces.pipeline, self._faces.gallery, request))
+        return self._engine.run(verify(self._engine.pipeline, self._engine.gallery, request))
 
     def describe(self) -> records.Collection:
         """The collection's recogniser and its numbers of people and faces, as they are now."""
@@ -154,7 +152,7 @@ class Collection:
 
     @property
     def _people(self) -> Gallery:
-        return self._faces.people
+        return self._engine.people
 
     def _enroll(
         self,
@@ -165,7 +163,7 @@ class Collection:
     ) -> Enrollment:
         if person_id is not None:
             records.refuse_invalid_id(person_id, "person")
-        recogniser = self._faces.pipeline.embedder.bundle
+        recogniser = self._engine.pipeline.embedder.bundle
         request = EnrollRequest(
             collection=self.name,
             person_id=person_id,
@@ -173,11 +171,11 @@ class Collection:
             embeddings=[accept_embedding(recogniser, np.asarray(each), None) for each in embeddings],
             **others,
         )
-        return self._faces.run(enroll(self._faces.pipeline, self._faces.gallery, request))
+        return self._engine.run(enroll(self._engine.pipeline, self._engine.gallery, request))
 
     def _to_probe(self, probe: "AnyPhoto | AnyEmbedding") -> Photo | Embedding:
         """A photo, or for a row of numbers the embedding."""
         row = isinstance(probe, np.ndarray) and probe.ndim == 1
         if row or isinstance(probe, list | tuple):
-            return accept_embedding(self._faces.pipeline.embedder.bundle, np.asarray(probe), None)
+            return accept_embedding(self._engine.pipeline.embedder.bundle, np.asarray(probe), None)
         return to_photo(probe)  # type: ignore[arg-type]

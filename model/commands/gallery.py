@@ -64,7 +64,7 @@ def enroll(
     report = EnrollReport()
     with faces_in(data, recognizer, detector, device) as opened:
         chosen = opened.collection(collection, store_crops=store_crops)
-        opened.gallery.get_or_create_collection(collection, store_crops=store_crops)
+        opened.engine.gallery.get_or_create_collection(collection, store_crops=store_crops)
         for person in track(people, "enrolling", console=console, transient=True, disable=as_json):
             enroll_folder(chosen, person, report)
     if as_json:

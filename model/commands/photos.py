@@ -72,7 +72,7 @@ def detect(
     with faces_in(data, recognizer, detector, device) as opened:
         detection = opened.detect(photo)
         if draw:
-            image = decode_image(read_photo(photo), opened.options.limits)
+            image = decode_image(read_photo(photo), opened.engine.options.limits)
             save_picture(draw_faces(image, detection.faces), draw)
     if as_json:
         print_json(detection)

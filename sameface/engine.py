@@ -1,0 +1,83 @@
+"""The networks, the gallery and an event loop behind `sameface.open()`, each opened by the first caller."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from sameface.model.data_folder import DataFolder
+from sameface.model.gallery.gallery import Gallery, open_gallery
+from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
+
+Result = TypeVar("Result")
+
+
+class Engine:
+    """What operations run on, shared by any number of threads."""
+
+    def __init__(self, folder: DataFolder, options: PipelineOptions) -> None:
+        self.folder = folder
+        self.options = options
+        self._parts: dict[str, Any] = {}
+        self._opening = threading.RLock()
+        self._closed = False
+
+    def close(self) -> None:
+        """Finish what runs, and close networks and gallery."""
+        with self._opening:
+            self._closed = True
+            for part in reversed(self._parts.values()):
+                part.close()
+            self._parts.clear()
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The networks, loaded by the first caller."""
+        pipeline: Pipeline = self._once("pipeline", lambda: open_pipeline(self.options))
+        return pipeline
+
+    @property
+    def gallery(self) -> Gallery:
+        """The gallery of the recogniser."""
+        gallery: Gallery = self._once("gallery", lambda: open_gallery(self.folder.gallery, self.pipeline))
+        return gallery
+
+    @property
+    def people(self) -> Gallery:
+        """The gallery without a recogniser: enough to list, change and forget people of any recogniser."""
+        people: Gallery = self._once("people", lambda: Gallery(self.folder.gallery))
+        return people
+
+    def _once(self, name: str, open_part: Callable[[], Any]) -> Any:
+        """The part of this name, opened by the first caller and closed with the engine."""
+        with self._opening:
+            if self._closed:
+                raise ValueError("these faces are closed")
+            if name not in self._parts:
+                self._parts[name] = open_part()
+            return self._parts[name]
+
+    def run(self, operation: Coroutine[Any, Any, Result]) -> Result:
+        """The result of an operation, which runs on an event loop in a thread of its own."""
+        loop: LoopThread = self._once("loop", LoopThread)
+        future = asyncio.run_coroutine_threadsafe(operation, loop.loop)
+        try:
+            return future.result()
+        except BaseException:  # an interrupted caller no longer waits
+            future.cancel()
+            raise
+
+
+class LoopThread:
+    """An event loop that runs in a thread, so that callers may have one of their own, as notebooks do."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name="sameface-loop", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the loop and wait for its thread."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
