@@ -1,11 +1,14 @@
-"""The pages of the documentation, their tables, and the commands that they show."""
+"""The pages of the documentation, their tables, and the commands and programs that they show."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 
 
 def read_page(name: str) -> str:
@@ -33,3 +36,22 @@ def console_lines(program: str, *pages: Path) -> list[str]:
     lines = re.findall(rf"^{program} (.+)$", "\n".join(blocks), re.MULTILINE)
     assert lines
     return [re.sub(r"\s+# .*$", "", line) for line in lines]
+
+
+def python_blocks(page: str) -> list[str]:
+    """The programs that a page shows."""
+    return re.findall(r"```python\n(.*?)```", read_page(page), re.DOTALL)
+
+
+def run_python(program: str, home: Path) -> list[str]:
+    """Run a program in a process of its own, with this home and in it; returns the lines that it prints."""
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=home,
+        env=os.environ | {"HOME": str(home)},
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.splitlines()

@@ -1,32 +1,16 @@
 """Every example of the docs works as it is written."""
 
 import json
-import os
-import re
 import shlex
-import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.docs.pages import DOCS, ROOT, console_lines, read_page
+from tests.docs.pages import DOCS, ROOT, console_lines, python_blocks, run_python
 from tests.networks import DIMENSION
-
-
-@pytest.fixture
-def home(real_data, tmp_path: Path) -> Path:
-    """A home with the published models and portraits, and the photos of the examples."""
-    (tmp_path / ".sameface").mkdir()
-    for folder in (real_data.models, real_data.demo, real_data.cache):
-        (tmp_path / ".sameface" / folder.name).symlink_to(folder)
-    photos = {"one": "obama", "another": "obama2", "ada": "biden", "group": "biden"}
-    for name, portrait in photos.items():
-        shutil.copy(real_data.demo / f"{portrait}.jpg", tmp_path / f"{name}.jpg")
-    return tmp_path
 
 
 @pytest.fixture
@@ -76,16 +60,7 @@ def test_the_curl_line_of_the_docs_sends_a_batch(client, tmp_path: Path) -> None
 
 
 def test_the_python_of_the_readme_runs_as_it_is_written(home: Path) -> None:
-    [program] = re.findall(r"```python\n(.*?)```", read_page("README.md"), re.DOTALL)
-    ran = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=home,
-        env=os.environ | {"HOME": str(home)},
-    )
-    assert ran.returncode == 0, ran.stderr
-    same_person, results = ran.stdout.splitlines()
+    [program] = python_blocks("README.md")
+    same_person, results = run_python(program, home)
     assert same_person == "True"
     assert "Ada" in results
