@@ -1,4 +1,4 @@
-"""The commands of the server's room: `serve` and `new-key`."""
+"""The server's commands: `serve` and `new-key`."""
 
 import inspect
 import json
@@ -31,7 +31,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def take_settings(command: Callable[[Settings, bool], None]) -> Callable[..., None]:
-    """Give a command one flag per setting; what is not given comes from the environment."""
+    """Give `command` a flag per setting; a setting without its flag is read from the environment."""
 
     def run(as_json: bool, **flags: Any) -> None:
         given = {name: value for name, value in flags.items() if value is not None}
@@ -50,7 +50,7 @@ def take_settings(command: Callable[[Settings, bool], None]) -> Callable[..., No
 
 
 def to_flag(name: str) -> inspect.Parameter:
-    """A setting as a flag that names its variable and its default."""
+    """The flag of the setting `name`; its help shows the environment variable and the default."""
     field = Settings.model_fields[name]
     kind: Any = str if get_origin(field.annotation) is tuple else field.annotation
     option = typer.Option(
@@ -82,7 +82,7 @@ def serve(settings: Settings, as_json: bool) -> None:
 
 
 def run_server(settings: Settings, listener: socket.socket, as_json: bool, *, announced: bool = True) -> None:
-    """Serve in this process until it is told to stop."""
+    """Serve on `listener` until a signal stops the process; `announced` prints the address once ready."""
 
     def on_loaded(application: FastAPI) -> None:
         if application.state.failure:
@@ -98,7 +98,7 @@ def run_server(settings: Settings, listener: socket.socket, as_json: bool, *, an
             log_level=settings.log_level,
             server_header=False,
             date_header=False,
-            proxy_headers=False,  # nothing here asks who a client is
+            proxy_headers=False,  # no code uses the client's address
             timeout_graceful_shutdown=math.ceil(settings.request_seconds),
         )
     )
@@ -108,14 +108,14 @@ def run_server(settings: Settings, listener: socket.socket, as_json: bool, *, an
 
 
 def start_logging(level: str) -> None:
-    """Log what the server says; libraries that would quote a request at their lower levels stay silent."""
+    """Log sameface and uvicorn at `level`, all else from WARNING: below, libraries may quote a request."""
     logging.basicConfig(level="WARNING", format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for name in ("sameface", "uvicorn"):
         logging.getLogger(name).setLevel(level.upper())
 
 
 def refuse_open_door(settings: Settings) -> None:
-    """Faces are nobody's business: a server without keys stays on this machine unless told otherwise."""
+    """Refuse to listen off loopback without API keys, unless `listen_without_keys` is set."""
     if not (settings.is_loopback or settings.api_keys or settings.listen_without_keys):
         raise CannotServe(
             f"Refusing to listen on {settings.host} without API keys. Set {PREFIX}API_KEYS (`sameface "
@@ -124,7 +124,7 @@ def refuse_open_door(settings: Settings) -> None:
 
 
 def listen(settings: Settings) -> socket.socket:
-    """The listening socket, or a sentence about why there is none."""
+    """The listening socket; raises CannotServe with the reason if the address cannot be bound."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         return socket.create_server((settings.host, settings.port), family=family)
@@ -135,7 +135,7 @@ def listen(settings: Settings) -> socket.socket:
 
 
 def announce(application: FastAPI, port: int, as_json: bool) -> None:
-    """Say where it answers and show a newcomer what to try."""
+    """Print the server's address, with a first command to try or, if `as_json`, with the device."""
     settings: Settings = application.state.settings
     runtime = application.state.pipeline.embedder.sessions
     host = f"[{settings.host}]" if ":" in settings.host else settings.host

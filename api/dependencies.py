@@ -1,7 +1,7 @@
-"""What routes ask for: a loaded pipeline with room in its queue, the gallery, a collection of it.
+"""FastAPI dependencies of the routes: the loaded pipeline, room in its queue, the gallery, a collection.
 
-All of them are `async`, although few wait: FastAPI would send a plain function to another thread. And none of
-them depends on another: FastAPI works through what is nested once for every place that it is nested in.
+Every dependency is `async`, although few await anything: FastAPI runs a plain function in a thread. None
+depends on another: FastAPI walks through a nested dependency once for every dependency that contains it.
 """
 
 from typing import Annotated
@@ -17,7 +17,7 @@ Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9._~-]{1,128}$")]
 
 
 def loaded(request: Request) -> tuple[LoadedPipeline, OpenGallery]:
-    """Pipeline and gallery once they are loaded."""
+    """The pipeline and the gallery; raises NotReady until they are loaded."""
     state = request.app.state
     if state.pipeline is None:
         failed = state.failure is not None
@@ -27,7 +27,7 @@ def loaded(request: Request) -> tuple[LoadedPipeline, OpenGallery]:
 
 
 async def get_pipeline(request: Request) -> LoadedPipeline:
-    """The pipeline that works on photos."""
+    """The loaded pipeline."""
     return loaded(request)[0]
 
 
@@ -37,12 +37,12 @@ async def require_room(request: Request) -> None:
 
 
 async def get_gallery(request: Request) -> OpenGallery:
-    """The people of all collections."""
+    """The loaded gallery, with the people of all collections."""
     return loaded(request)[1]
 
 
 async def get_collection(collection: Id, request: Request) -> StoredCollection:
-    """The collection that the address names."""
+    """The collection named in the request's path."""
     _, gallery = loaded(request)
     return await gallery.read(gallery.get_collection, collection)
 

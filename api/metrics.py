@@ -1,4 +1,4 @@
-"""Prometheus metrics: counts and times, and no picture, name or embedding."""
+"""Prometheus metrics: counts and durations, but no photo, name or embedding."""
 
 import os
 import struct
@@ -12,22 +12,22 @@ from sameface.model.gallery.gallery import Gallery
 from sameface.model.observer import Observer
 from sameface.model.pipeline import Pipeline
 
-SHARED = "PROMETHEUS_MULTIPROC_DIR"  # where several processes count together
+SHARED = "PROMETHEUS_MULTIPROC_DIR"  # the folder through which workers add up their metrics
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 SIMILARITIES = tuple(round(-0.2 + 0.05 * step, 2) for step in range(25))
 FACES = (0, 1, 2, 3, 5, 10, 20, 50)
 BATCHES = (1, 2, 4, 8, 16, 32, 64)
-PATIENCE = 20  # times that a file which is being made is looked at again
+PATIENCE = 20  # retries while a starting worker is writing its file
 
 
 class Metrics(Observer):
     """Prometheus metrics of this worker; with several workers, /metrics shows their sum."""
 
     def __init__(self) -> None:
-        # Only now: when it is imported it looks whether several processes count together.
+        # Imported late: on import, prometheus_client looks whether PROMETHEUS_MULTIPROC_DIR is set.
         import prometheus_client as prometheus
 
-        prometheus.disable_created_metrics()  # a series for each series, which nobody looks at
+        prometheus.disable_created_metrics()  # else every counter gets a second series, its time of creation
         self.prometheus = prometheus
         self.gallery: Gallery | None = None
         own = self.registry = prometheus.CollectorRegistry()
@@ -71,7 +71,7 @@ class Metrics(Observer):
         )
 
     def stage(self, name: str, seconds: float) -> None:
-        """Observe the time of a stage."""
+        """Observe the duration of a stage."""
         self.stage_seconds.labels(name).observe(seconds)
 
     def queue(self, jobs: int) -> None:
@@ -91,21 +91,21 @@ class Metrics(Observer):
         self.similarities.labels(operation).observe(value)
 
     def request(self, route: str, status: int, seconds: float, problem: str | None) -> None:
-        """Count a request that was answered, and the problem it was answered with, if any."""
+        """Count a request, observe its duration and, if it got a problem, count the code `problem`."""
         self.requests.labels(route, str(status)).inc()
         self.request_seconds.labels(route).observe(seconds)
         if problem:
             self.refused.labels(problem).inc()
 
     def ready(self, pipeline: Pipeline, gallery: Gallery) -> None:
-        """Show what the networks run on, and the gallery from now on."""
+        """Publish what `pipeline` runs on and, from now on, the sizes of `gallery`."""
         self.gallery = gallery
         runtime = pipeline.embedder.sessions
         names = pipeline.embedder.bundle.contract.name, pipeline.detector.bundle.contract.name
         self.runtime.labels(runtime.device, runtime.provider, *names).set(1)
 
     def collect(self) -> bytes:
-        """The text that Prometheus reads; files of a worker that is just starting may need another try."""
+        """The metrics in Prometheus's text format; retries while a starting worker's file is incomplete."""
         for _ in range(PATIENCE):
             with suppress(struct.error):
                 return self.collect_now()
@@ -113,7 +113,7 @@ class Metrics(Observer):
         return self.collect_now()
 
     def collect_now(self) -> bytes:
-        """Everything, if all files can be read."""
+        """The metrics in Prometheus's text format; raises struct.error if a worker's file is incomplete."""
         shown = self.prometheus.CollectorRegistry()
         if os.environ.get(SHARED):
             from prometheus_client.multiprocess import MultiProcessCollector
@@ -127,7 +127,7 @@ class Metrics(Observer):
 
 @contextmanager
 def counting_together() -> Iterator[Callable[[int], None]]:
-    """A folder where workers that are forked in the block count together.
+    """Make a temporary folder through which workers forked inside the block add up their metrics.
 
     Yields a function to call with the process id of a worker that has ended.
     """
@@ -137,19 +137,19 @@ def counting_together() -> Iterator[Callable[[int], None]]:
         def forget(process: int) -> None:
             from prometheus_client.multiprocess import mark_process_dead
 
-            mark_process_dead(process, shared)  # its counts stay, what it was doing just now does not
+            mark_process_dead(process, shared)  # keeps its counters, drops its live gauges
 
         yield forget
 
 
 class GalleryCollector:
-    """The sizes of the gallery, read when Prometheus asks."""
+    """Gauges of the gallery's sizes, measured at every scrape."""
 
     def __init__(self, gallery: Gallery | None) -> None:
         self.gallery = gallery
 
     def collect(self) -> Iterable[Any]:
-        """The gauges of the gallery."""
+        """Yield the gauges, or none before the gallery is loaded."""
         from prometheus_client.core import GaugeMetricFamily
 
         if self.gallery is None:

@@ -1,4 +1,4 @@
-"""Everything that can be set, each by a SAMEFACE_ variable or by a flag of `sameface serve`."""
+"""The server's settings, each read from a SAMEFACE_ variable or a flag of `sameface serve`."""
 
 import ipaddress
 from pathlib import Path
@@ -20,19 +20,19 @@ PILLOWS_OWN_LIMIT = 178_000_000
 
 
 def split_list(value: Any) -> Any:
-    """`a, b` in the environment or on the command line is a list of two."""
+    """Split a string at its commas; any other value is returned unchanged."""
     return (
         tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
     )
 
 
 def parse_keys(value: Any) -> Any:
-    """The entries that `sameface new-key` prints."""
+    """Parse the entries that `sameface new-key` prints, separated by commas."""
     return tuple(parse_key(entry) if isinstance(entry, str) else entry for entry in split_list(value))
 
 
 class Settings(BaseSettings):
-    """Read once at start and passed on."""
+    """The server's settings, read once at start and passed on."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
@@ -107,19 +107,19 @@ class Settings(BaseSettings):
 
     @property
     def folder(self) -> DataFolder:
-        """The data folder and the places inside it."""
+        """The data folder and the paths inside it."""
         return DataFolder(self.data)
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach the server."""
+        """Whether `host` is a loopback address, which only this machine can reach."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return self.host == "localhost"
 
     def pipeline_options(self) -> PipelineOptions:
-        """The part that the pipeline is built from."""
+        """The settings that the pipeline is opened with."""
         return PipelineOptions.in_folder(
             self.folder,
             self.recognizer,

@@ -1,4 +1,4 @@
-"""Several server processes on one socket: started together, replaced when they die, stopped together."""
+"""Forks workers that share one socket, replaces a worker that dies, and stops all together."""
 
 import logging
 import os
@@ -11,26 +11,26 @@ from sameface.model.errors import CannotServe
 
 log = logging.getLogger("sameface.supervisor")
 
-FAILED = 2  # the exit code of a process that cannot serve: another one could not either
+FAILED = 2  # the exit code of a worker that cannot serve: its replacement could not either
 
 
 class Supervisor:
-    """Keeps so many processes running until it is told to stop.
+    """Keeps `count` workers running until SIGTERM or SIGINT.
 
-    They are forked before any network is open, so that nothing is shared but the socket; the gallery's change
-    sequence keeps them in step.
+    Workers are forked before any network is opened, so that they share nothing but the socket; each follows
+    the gallery's change sequence to see what another has written.
     """
 
     def __init__(self, count: int, serve: Callable[[int], None], on_gone: Callable[[int], None]) -> None:
         self.count = count
         self.serve = serve
-        self.on_gone = on_gone  # called with the id of a process that has ended
-        self.places: dict[int, int] = {}  # process id: which of them it is
+        self.on_gone = on_gone  # called with the process id of a worker that has ended
+        self.places: dict[int, int] = {}  # process id: place of the worker, from 0
         self.stopping = False
-        self.lifeline, self.held = os.pipe()  # nothing is ever written: it ends when this process does
+        self.lifeline, self.held = os.pipe()  # never written to: workers read its end when this process ends
 
     def run(self) -> None:
-        """Start them all and return when the last one is gone."""
+        """Fork all workers, and return when the last has ended; raises CannotServe if one could not start."""
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, self.stop)
         for place in range(self.count):
@@ -50,7 +50,7 @@ class Supervisor:
             raise CannotServe("A server process could not start; the log says why.")
 
     def start(self, place: int) -> None:
-        """Fork one server process."""
+        """Fork the worker of this place."""
         process = os.fork()
         if process:
             self.places[process] = place
@@ -63,19 +63,19 @@ class Supervisor:
         try:
             self.serve(place)
             code = 0
-        except Exception as error:  # said by the process itself; here only its exit code counts
+        except Exception as error:  # logged by the worker: the supervisor needs only its exit code
             log.debug("process failed: %s", error)
             code = FAILED
         finally:
             os._exit(code)
 
     def end_with_supervisor(self) -> None:
-        """In a server process: nobody may go on alone, whatever killed the others."""
+        """In a worker: wait until the supervisor has ended, however it died, and stop this worker too."""
         os.read(self.lifeline, 1)
         os.kill(os.getpid(), signal.SIGTERM)
 
     def stop(self, _: int = 0, __: FrameType | None = None) -> None:
-        """Ask all of them to drain and end."""
+        """Send SIGTERM to all workers, which drain and end."""
         self.stopping = True
         for process in self.places:
             os.kill(process, signal.SIGTERM)

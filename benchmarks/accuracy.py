@@ -1,4 +1,4 @@
-"""How accurate is the whole path, photos in, next to OpenCV's own on the same weights?
+"""How accurate is the pipeline, from photo to decision, next to OpenCV's own on the same weights?
 
 python -m benchmarks.accuracy LFW_FOLDER [--data ~/.sameface]
 """
@@ -26,7 +26,7 @@ Embed = Callable[[bytes], Any | None]
 
 
 def main() -> None:
-    """Score every pair on both paths and print the table."""
+    """Score every pair with sameface and with OpenCV, and print the table."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("lfw", type=Path)
     arguments.add_argument("--data", type=Path, default=Path("~/.sameface").expanduser())
@@ -50,12 +50,12 @@ def main() -> None:
 
 
 def open_from(data: Path) -> Pipeline:
-    """The default pipeline on the bundles in a data folder."""
+    """The default pipeline, with the bundles of the data folder `data`."""
     return open_pipeline(PipelineOptions.in_folder(DataFolder(data)))
 
 
 def first_face(pipeline: Pipeline, policy: str, photo: bytes) -> Any | None:
-    """The embedding of the chosen face, as `/v1/verify` would take it."""
+    """The embedding of the face that `policy` chooses, as in /v1/verify, or None without a face."""
     faces = pipeline.embed_faces(photo, policy).faces
     return faces[0].embedding.values if faces else None
 
@@ -70,12 +70,12 @@ def score(pairs: list[Pair], embed: Embed, *, threads: int) -> list[float]:
 
 
 def similarity(probe: Any | None, reference: Any | None) -> float:
-    """The cosine, or NaN if one of the two is missing."""
+    """The cosine of two embeddings, or NaN if one of them is None."""
     return float("nan") if probe is None or reference is None else float(probe @ reference)
 
 
 def describe(pairs: list[Pair], similarities: Iterable[float]) -> list[str]:
-    """A row of the table."""
+    """The figures of a row of the table."""
     scores = np.array(list(similarities))
     same = np.array([pair.same_person for pair in pairs])
     measured = measure_accuracy(scores, pairs)

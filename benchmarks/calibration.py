@@ -1,8 +1,8 @@
-"""Do calibrated thresholds keep what they promise, on people they have not seen?
+"""Do calibrated thresholds keep their target rates, on people they have not seen?
 
-Twenty times the people of the folder are split in two. One half calibrates; on the other it is counted how
-often strangers match at the thresholds for a target FMR, and in galleries of several sizes at those for a
-target FPIR, beside what fixed thresholds do. Then all pairs of the whole folder are scored against the clock.
+Twenty times the people of the folder are split in two. One half fits a calibration; the other half measures
+the FMR at the threshold for each target FMR, and in galleries of several sizes the FPIR at the threshold for
+each target FPIR, next to fixed thresholds. Then scoring all pairs of the whole folder is timed.
 
     python -m benchmarks.calibration LFW_FOLDER [--data ~/.sameface] [--figure docs/figures/fpir]
 """
@@ -38,21 +38,21 @@ SPLITS = 20
 PUBLISHED = 0.363
 SHOWN = (0.01, 0.03, 0.1, 0.3, 1.0)
 
-Threshold = Callable[[Curve, int], float]  # by the size of the gallery
+Threshold = Callable[[Curve, int], float]  # (curve, size of the gallery) -> threshold
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """What one half of the people says, and the other half to try it on."""
+    """The calibration curve of one half of the people, and the unseen half to test it on."""
 
     curve: Curve
     unseen: LabelledEmbeddings
-    gallery: Keys  # a face of each of the other half's people, in random order
+    gallery: Keys  # rows of `unseen`: one face per person, in random order
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What happens in galleries of all sizes by one way to choose thresholds."""
+    """The FPIR at every gallery size, for one way to choose thresholds."""
 
     name: str
     rates: list[Rate]
@@ -69,7 +69,7 @@ def main() -> None:
         embed = choose_embed(pipeline, aligned=False)
         faces = read_labelled(options.lfw / "images", embed, pipeline.options.threads, progress).embedded
     console = Console(width=110)
-    console.print(time_scoring(faces))  # first: memory at its peak would not show it later
+    console.print(time_scoring(faces))  # first: the peak of memory never falls again
     splits = [split(faces, seed) for seed in range(SPLITS)]
     lines = compare_galleries(splits)
     console.print(compare_fmrs(splits), describe(lines))
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def split(faces: LabelledEmbeddings, seed: int) -> Split:
-    """Calibrate on half of the people."""
+    """Calibrate on a random half of the people."""
     random = np.random.default_rng(seed)
     known, unseen = (
         faces.of_people(half) for half in np.array_split(random.permutation(faces.identities), 2)
@@ -89,7 +89,7 @@ def split(faces: LabelledEmbeddings, seed: int) -> Split:
 
 
 def compare_fmrs(splits: Sequence[Split]) -> Table:
-    """The false match rates of people who were not calibrated on."""
+    """A table of the FMR of the unseen half at every target FMR."""
     title = f"1:1, {SPLITS} splits: FMR of the other half"
     table = Table("target FMR", "median", "least", "most", title=title)
     impostors = [score_all_pairs(halves.unseen)[1] for halves in splits]
@@ -104,7 +104,7 @@ def compare_fmrs(splits: Sequence[Split]) -> Table:
 
 
 def compare_galleries(splits: Sequence[Split]) -> list[Line]:
-    """The false positive rates by gallery size, of calibrated and of fixed thresholds."""
+    """The FPIR by gallery size, of calibrated and of fixed thresholds."""
 
     def for_rate(rate: float) -> Threshold:
         return lambda curve, size: curve.similarity_at(share_out(rate, size))
@@ -122,7 +122,7 @@ def compare_galleries(splits: Sequence[Split]) -> list[Line]:
 
 
 def search_galleries(splits: Sequence[Split], size: int, threshold: Threshold) -> Rate:
-    """How many strangers match: one face of some people is enrolled, all faces of the others are probes."""
+    """The FPIR with one face each of `size` people enrolled; all faces of everybody else are probes."""
     matched, owners = [], []
     for halves in splits:
         unseen, enrolled = halves.unseen, halves.gallery[:size]
@@ -134,7 +134,7 @@ def search_galleries(splits: Sequence[Split], size: int, threshold: Threshold) -
 
 
 def describe(lines: Sequence[Line]) -> Table:
-    """A row for every way to choose thresholds."""
+    """A table with a row for every way to choose thresholds."""
     table = Table("threshold", *(f"FPIR, {size} people" for size in SIZES), title=f"1:N, {SPLITS} splits")
     for line in lines:
         table.add_row(line.name, *(f"{r.value:.2%} ({r.low:.2%} to {r.high:.2%})" for r in line.rates))
@@ -142,7 +142,7 @@ def describe(lines: Sequence[Line]) -> Table:
 
 
 def time_scoring(faces: LabelledEmbeddings) -> Table:
-    """How long all pairs take, and how much memory more."""
+    """A table of the seconds and the additional memory that scoring all pairs takes."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()
     genuine, impostor = score_all_pairs(faces)
@@ -161,7 +161,7 @@ def time_scoring(faces: LabelledEmbeddings) -> Table:
 
 
 def draw(lines: Sequence[Line], path: Path) -> None:
-    """The figure of the README."""
+    """Draw the README's figure, FPIR by gallery size, and write it as PNG and SVG."""
     from sameface.training.evaluation.plots import COLOURS, GREY, encode, finish, start
 
     figure, axes = start("people in the gallery", "strangers who match someone (FPIR)", "")

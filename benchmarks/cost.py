@@ -1,8 +1,8 @@
-"""What does a photo cost by its size, and by the faces in it?
+"""What does a photo cost, by its size and its number of faces?
 
-Portraits of LFW are put together and scaled to the sizes that cameras have, with a little noise as cameras
-make it: a smooth JPEG would decode too fast. One client asks for the embeddings of all faces; the stages are
-the server's own account. OpenCV does the same in process, with its own threads, at the photo's size.
+Portraits of LFW are tiled and scaled to the sizes of cameras, with a little noise, as a camera makes it: a
+smooth JPEG would decode too fast. One client asks for the embeddings of all faces; the stages are the
+server's `timings_ms`. OpenCV embeds the same photos in process, with its own threads, at their full size.
 
     python -m benchmarks.cost LFW_FOLDER [--data ~/.sameface] [--turns 9]
 """
@@ -41,12 +41,12 @@ PHOTOS = [  # width, height, faces
     (1920, 1080, 50),
 ]
 STAGES = ("decode", "detect", "align", "embed")
-NOISE = 3  # of 255 steps
+NOISE = 3  # standard deviation, of 255 levels
 
 
 @dataclass(slots=True)
 class Row:
-    """A photo, and what was seen of it."""
+    """A photo, and the answers and times measured with it."""
 
     name: str
     photo: bytes
@@ -57,7 +57,7 @@ class Row:
 
 
 def main() -> None:
-    """Let the server and OpenCV look at every photo by turns, and print the table."""
+    """Embed every photo with the server and with OpenCV by turns, and print the table."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("lfw", type=Path)
     arguments.add_argument("--data", type=Path, default=Path("~/.sameface").expanduser())
@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def compose(portraits: Sequence[Path], width: int, height: int) -> bytes:
-    """A JPEG of this size in which portraits stand in rows."""
+    """A JPEG of this size with the portraits tiled in rows."""
     columns = math.ceil(math.sqrt(len(portraits) * width / height))
     side = min(width // columns, height // math.ceil(len(portraits) / columns))
     whole = Image.new("RGB", (width, height), (96, 96, 96))
@@ -95,7 +95,7 @@ def compose(portraits: Sequence[Path], width: int, height: int) -> bytes:
 
 
 def ask_server(connection: Connection, row: Row) -> None:
-    """The embeddings of all faces, over HTTP."""
+    """Embed all faces over HTTP, and record the time and the answer."""
     request = form_request("/v1/embed", {"image": row.photo}, {"encoding": "base64"})
     start = time.perf_counter()
     status, body = connection.ask(request)
@@ -105,14 +105,14 @@ def ask_server(connection: Connection, row: Row) -> None:
 
 
 def ask_opencv(opencv: OpenCvPath, row: Row) -> None:
-    """The same, in process."""
+    """Embed all faces with OpenCV in process, and record the time and the number of faces."""
     start = time.perf_counter()
     row.opencv_faces = len(opencv.embed_all(row.photo))
     row.opencv_milliseconds.append((time.perf_counter() - start) * 1000)
 
 
 def describe(rows: list[Row]) -> Table:
-    """A line for every photo."""
+    """A table with a row per photo, of medians."""
     table = Table("photo", "kB", "faces", "ms", *STAGES, "rest", f"OpenCV {cv2.__version__}: ms", "faces")
     for row in rows:
         whole = median(row.milliseconds)

@@ -1,8 +1,8 @@
 """How well are people identified, on real photos?
 
-Of the people with two or more photos one photo each is enrolled, and their others are probes that have a mate
-in the gallery; the photos of people with a single one are probes that have none. Then the people with three
-or more photos are enrolled by all but their last, to compare the two ways of fusing a person's faces.
+People with two or more photos are enrolled by their first; their other photos are the mated probes, and the
+photos of people with a single one are the unmated probes. Then people with three or more photos are enrolled
+by all but their last, to compare the fusions `max` and `mean`.
 
     python -m benchmarks.identify_real LFW_FOLDER [--data ~/.sameface]
 """
@@ -30,18 +30,18 @@ LIMIT = 10
 THRESHOLDS = (0.30, 0.363, 0.40, 0.45, 0.50)
 FPIR = 0.01  # at which the fusions are compared
 
-Faces = Mapping[str, Sequence[Embedding]]  # by name
+Faces = Mapping[str, Sequence[Embedding]]  # name of a person: embeddings of their faces
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Who was really there, and who was found."""
+    """The name of the person in a probe, and the candidates that were found."""
 
     name: str
     candidates: list[Candidate]
 
     def is_match(self, threshold: float) -> bool:
-        """Whether the right person comes first and passes."""
+        """Whether the right person comes first, at `threshold` or above."""
         return self.candidates[0].name == self.name and self.candidates[0].similarity >= threshold
 
 
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def embed_all(pipeline: Pipeline, folder: Path) -> Faces:
-    """The prominent faces of everybody's photos, of those that have one."""
+    """The embedding of the prominent face of every photo that has one, by person."""
 
     def embed(path: Path) -> tuple[str, list[Embedding]]:
         faces = pipeline.embed_faces(path.read_bytes(), "prominent").faces
@@ -76,7 +76,7 @@ def embed_all(pipeline: Pipeline, folder: Path) -> Faces:
 
 
 def search(gallery: Gallery, collection: str, enrolled: Faces, probes: Faces, fusion: str) -> list[Found]:
-    """Who is found for each probe among the enrolled."""
+    """The candidates for each probe in `collection`, which is first made of `enrolled` if it is new."""
     made, new = gallery.create_collection(collection)
     if new:
         gallery.enroll(
@@ -97,7 +97,7 @@ def search(gallery: Gallery, collection: str, enrolled: Faces, probes: Faces, fu
 
 
 def compare_thresholds(gallery: Gallery, people: Faces, strangers: Faces, console: Console) -> None:
-    """FNIR and FPIR with one photo per person; rank-1 is what a threshold of -1 would give."""
+    """Print FNIR and FPIR by threshold, and the rank-1 rate, with one photo enrolled per person."""
     several = {name: faces for name, faces in people.items() if len(faces) > 1}
     enrolled = {name: faces[:1] for name, faces in several.items()}
     mated = search(gallery, "one", enrolled, {name: faces[1:] for name, faces in several.items()}, "max")
@@ -115,7 +115,7 @@ def compare_thresholds(gallery: Gallery, people: Faces, strangers: Faces, consol
 
 
 def compare_fusions(gallery: Gallery, people: Faces, strangers: Faces, console: Console) -> None:
-    """Max and mean at the same FPIR, with several photos per person."""
+    """Print the FNIR of max and mean at the same FPIR, with several photos enrolled per person."""
     several = {name: faces for name, faces in people.items() if len(faces) > 2}
     enrolled = {name: faces[:-1] for name, faces in several.items()}
     probes = {name: faces[-1:] for name, faces in several.items()}

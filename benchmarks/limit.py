@@ -1,6 +1,6 @@
-"""How fast could detector and recogniser be on this machine, and which way does `serve` pick?
+"""How fast can detector and recogniser run on this machine, and which way to run them does `serve` pick?
 
-Every way to run a network is timed in turns on random input: engines, graphs, threads, sessions, batches.
+Every combination of engine, graph, sessions, threads and batch size is timed by turns on random input.
 
     python -m benchmarks.limit [--data ~/.sameface] [--recognizer BUNDLE] [--seconds 2] [--rounds 3]
 """
@@ -30,15 +30,15 @@ from sameface.model.runtime.device import available_cores
 from sameface.model.runtime.openvino import OpenVinoSession
 from sameface.model.runtime.prepare_graph import PARITY, WORTHWHILE, prepare_graph
 
-DETECTOR_SIDE = 256  # what photos of 250 x 250, as those of LFW, are put on
+DETECTOR_SIDE = 256  # photos of 250 x 250, as in LFW, are padded to this side
 ORT = "ONNX Runtime"
-PUBLISHED = "shapes freed"  # and nothing else changed
+PUBLISHED = "shapes freed"  # the published graph with dynamic shapes and no other change
 Run = Callable[[Floats], Any]
 
 
 @dataclass(slots=True)
 class Way:
-    """A way to run a network, and the images per second it had in each round."""
+    """A way to run a network, and its images per second in each round."""
 
     engine: str
     variant: str
@@ -50,12 +50,12 @@ class Way:
 
     @property
     def rate(self) -> float:
-        """Images per second."""
+        """The median of images per second over the rounds."""
         return median(self.rates)
 
 
 def main() -> None:
-    """Time every way of both networks and print the table."""
+    """Time every way to run both networks, and print the tables."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--data", type=Path, default=Path("~/.sameface").expanduser())
     arguments.add_argument("--recognizer", type=Path, help="a bundle of your own")
@@ -77,12 +77,12 @@ def main() -> None:
 
 
 def count_verifications(detector: float, recogniser: float) -> float:
-    """Per second, if nothing but these networks had to run: both look at two photos."""
+    """Verifications per second if only the networks ran, on two photos each, at these images per second."""
     return 1 / (2 * (1 / detector + 1 / recogniser))
 
 
 def draw_sample(bundle: Bundle) -> Floats:
-    """An image of noise: zeros hide slow operators."""
+    """A preprocessed image of noise, because zeros would hide slow operators."""
     width, height = bundle.contract.input_size
     side = DETECTOR_SIDE if bundle.contract.kind == "detector" else None
     shape = (1, side or height, side or width, 3)
@@ -90,9 +90,9 @@ def draw_sample(bundle: Bundle) -> Floats:
 
 
 def list_ways(bundle: Bundle) -> Iterator[Way]:
-    """Engines by graphs by threads by sessions, and batches where the network takes them."""
+    """Every combination of engine, graph, sessions and threads, and for the recogniser of batches."""
     cores = available_cores()
-    shapes = [(1, 1, 1), (cores, 1, 1), (1, cores, 1)]  # sessions, threads of each, images at once
+    shapes = [(1, 1, 1), (cores, 1, 1), (1, cores, 1)]  # sessions, threads per session, batch size
     if bundle.contract.kind == "recogniser":
         shapes += [(cores, 1, 4), (cores, 1, 8)]
     for (variant, network), (sessions, threads, batch) in itertools.product(list_graphs(bundle), shapes):
@@ -106,7 +106,7 @@ def list_ways(bundle: Bundle) -> Iterator[Way]:
 
 
 def list_graphs(bundle: Bundle) -> list[tuple[str, bytes]]:
-    """The graph with free shapes, and without PRelu where there is one."""
+    """The published graph with dynamic shapes and, if it has PRelu, another with PRelu split."""
     network = onnx.load(bundle.path)
     graph.strip_initialiser_inputs(network)
     free = {0: "batch"} if bundle.contract.kind == "recogniser" else {2: "height", 3: "width"}
@@ -119,7 +119,7 @@ def list_graphs(bundle: Bundle) -> list[tuple[str, bytes]]:
 
 
 def open_onnx(network: bytes, threads: int) -> Run:
-    """A session of so many threads."""
+    """A session of ONNX Runtime with this number of intra-op threads."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -130,14 +130,14 @@ def open_onnx(network: bytes, threads: int) -> Run:
 
 
 def open_openvino(network: bytes) -> Run:
-    """A session of one thread."""
+    """A session of OpenVINO with one thread."""
     session = OpenVinoSession(network)
     name = session.input_name
     return lambda pixels: session.run(None, {name: pixels})
 
 
 def measure(way: Way, sample: Floats, seconds: float) -> float:
-    """Images per second, every session called by a thread of its own."""
+    """Images per second after a warm-up, every session called by its own thread."""
     pixels = np.repeat(sample, way.batch, axis=0)
     for run in way.runs:
         run(pixels)
@@ -158,7 +158,7 @@ def measure(way: Way, sample: Floats, seconds: float) -> float:
 
 
 def find_picked(bundle: Bundle, cache: Path, ways: Iterable[Way]) -> Way:
-    """What the server's own preparation has chosen."""
+    """The way that `prepare_graph` chooses for the server."""
     _, report = prepare_graph(bundle, "cpu", cache)
     engine = {"onnxruntime": ORT, "openvino": "OpenVINO"}[report["engine"]]
     variant = "PRelu split" if report["split_prelu"] else PUBLISHED
@@ -169,7 +169,7 @@ def find_picked(bundle: Bundle, cache: Path, ways: Iterable[Way]) -> Way:
 
 
 def explain(ways: list[Way], chosen: Way) -> str:
-    """Why `serve` picks what it picks."""
+    """The reason why `serve` picks `chosen`, with the relative speeds of its rivals."""
     rivals: dict[str, Callable[[Way], bool]] = {
         "the published graph in ONNX Runtime": lambda way: (way.engine, way.variant) == (ORT, PUBLISHED),
         "one session on all cores": lambda way: way.threads > 1,
@@ -185,7 +185,7 @@ def explain(ways: list[Way], chosen: Way) -> str:
 
 
 def describe(bundle: Bundle, ways: list[Way], chosen: Way) -> Table:
-    """A row for every way, fastest first."""
+    """A table with a row for every way, fastest first."""
     best = max(way.rate for way in ways)
     table = Table(
         "engine",

@@ -17,7 +17,7 @@ STEPS = 20
 
 
 def main() -> None:
-    """Verify many times and print the resident memory on the way."""
+    """Verify many times, and print the resident memory after each of STEPS steps."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("lfw", type=Path)
     arguments.add_argument("--data", type=Path, default=Path("~/.sameface").expanduser())

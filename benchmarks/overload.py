@@ -1,7 +1,7 @@
-"""What do the admitted get when far too many ask?
+"""How long do admitted requests take when the server is overloaded?
 
-Refused clients come back at once, which is the worst they can do, or after the seconds that the answer names.
-The bound is twice the time of a lone client, times the photos that may be in the server per session.
+Refused clients retry at once, which is the worst case, or after the seconds that the 429 names. The bound for
+p99 is twice the median latency of a single client, times the photos per session that the server admits.
 
     python -m benchmarks.overload LFW_FOLDER [--data ~/.sameface] [--clients 64] [--seconds 20]
 """
@@ -21,7 +21,7 @@ QUEUE = 32  # photos
 
 
 def main() -> None:
-    """Ask alone, then with far too many, and print the table."""
+    """Load the server with one client, then overload it, and print the table."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("lfw", type=Path)
     arguments.add_argument("--data", type=Path, default=Path("~/.sameface").expanduser())
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def describe(load: Load, bound: float, server: Server) -> list[str]:
-    """A row of the table."""
+    """The figures of a row of the table."""
     statuses, p99 = load.statuses, load.percentile(99)
     return [
         f"{load.per_second:.1f}",

@@ -1,9 +1,9 @@
-"""How fast is a verification, next to the networks alone and to what a user would run instead?
+"""How fast is a verification, next to the networks alone and to its peers OpenCV and deepface?
 
-The same photos and weights for all, in one run and by turns, so that the machine's moods hit everyone:
-sameface over HTTP; OpenCV in process, the newest and the newest of version 4, with its own threads and with a
-caller per core; the REST server of deepface with one worker, as its own script starts it, and one per core.
-Peers are installed into environments of their own in the data folder's cache.
+All have the same photos and weights and run by turns, so that the machine's noise hits all alike: sameface
+over HTTP; OpenCV in process, the newest and the newest of version 4, with its own threads and with a caller
+per core; the REST server of deepface with one worker, as its own script starts it, and with one per core.
+Every peer is installed into its own virtual environment in the data folder's cache.
 
     python -m benchmarks.peers LFW_FOLDER [--data ~/.sameface] [--seconds 2.5] [--rounds 8]
 """
@@ -37,20 +37,20 @@ Bundles = tuple[Bundle, Bundle]  # detector, recogniser
 
 @dataclass(slots=True)
 class Row:
-    """A way to verify, and what was seen of it."""
+    """A way to verify, and its load in each round."""
 
     name: str
-    ask: Callable[..., Load]  # until so many seconds or a count
-    ask_every_pair: Callable[[], Load]  # once, whatever the number of clients
-    verdict: str  # the name that its answers have for it
+    ask: Callable[..., Load]  # takes `seconds` or `count`, after which the load ends
+    ask_every_pair: Callable[[], Load]  # cached: all rows of one server share it
+    verdict: str  # the field of an answer that says whether it is the same person
     loads: list[Load] = field(default_factory=list)
 
     def middle(self, figure: Callable[[Load], float]) -> float:
-        """The median of the rounds."""
+        """The median of `figure` over the rounds."""
         return median(figure(load) for load in self.loads)
 
     def judge(self, pairs: list[Pair]) -> tuple[int, int]:
-        """How many pairs it is right about by its own threshold, and how many it answers."""
+        """The number of pairs that it decides correctly by its own threshold, and the number it answers."""
         answers = [answer for answer in self.ask_every_pair().answers if answer.status == 200]
         right = [answer.read()[self.verdict] == pairs[answer.number].same_person for answer in answers]
         return sum(right), len(right)
@@ -75,7 +75,7 @@ def main() -> None:
             *list_deepface(opened, folder.cache / "peers", bundles, pairs),
         ]
         for row in rows:
-            row.ask_every_pair()  # which warms it up, too
+            row.ask_every_pair()  # which also is the warm-up
         for _ in track(range(options.rounds), transient=True):
             limits.append(measure_limit(ways, bundles, options.seconds))
             for row in rows:
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def list_own(opened: ExitStack, data: Path, pairs: list[Pair]) -> Iterator[Row]:
-    """The server as it starts by default, and with a process per core."""
+    """The server of sameface with its defaults, and with one worker per core."""
     requests = [verify_request(pair.probe, pair.reference) for pair in pairs]
     for flags in ((), ("--workers", str(available_cores()))):
         server = opened.enter_context(serve(data, *flags))
@@ -92,7 +92,7 @@ def list_own(opened: ExitStack, data: Path, pairs: list[Pair]) -> Iterator[Row]:
 
 
 def list_opencv(place: Path, bundles: Bundles, pairs: list[Pair]) -> Iterator[Row]:
-    """Two versions, with threads in the library and with threads that call it."""
+    """Two versions of OpenCV, each with one caller and its own threads, and with one caller per core."""
     detector, recogniser = (bundle.path for bundle in bundles)
     cores = available_cores()
     for requirement, folder in (
@@ -109,7 +109,7 @@ def list_opencv(place: Path, bundles: Bundles, pairs: list[Pair]) -> Iterator[Ro
 
 
 def list_deepface(opened: ExitStack, place: Path, bundles: Bundles, pairs: list[Pair]) -> Iterator[Row]:
-    """The server with one worker, and with one per core."""
+    """The server of deepface with one worker, and with one per core."""
     python = build_environment(place / "deepface", *deepface.REQUIREMENTS)
     version = ask_version(python, "deepface")
     weights = [bundle.path for bundle in bundles]
@@ -120,7 +120,7 @@ def list_deepface(opened: ExitStack, place: Path, bundles: Bundles, pairs: list[
 
 
 def list_clients(name: str, server: Server, requests: list[bytes], verdict: str) -> Iterator[Row]:
-    """A server, asked by few and by many."""
+    """A row of `server` for every number of clients."""
     every_pair = cache(partial(run_load, server, requests, max(CLIENTS), count=len(requests)))
     for clients in CLIENTS:
         ask = partial(run_load, server, requests, clients)
@@ -128,7 +128,7 @@ def list_clients(name: str, server: Server, requests: list[bytes], verdict: str)
 
 
 def measure_limit(ways: Sequence[Way], bundles: Bundles, seconds: float) -> float:
-    """Verifications per second if nothing but the networks had to run."""
+    """Verifications per second if only the networks ran."""
     detector, recogniser = (
         measure(way, draw_sample(bundle), seconds) for way, bundle in zip(ways, bundles, strict=True)
     )
@@ -136,7 +136,7 @@ def measure_limit(ways: Sequence[Way], bundles: Bundles, seconds: float) -> floa
 
 
 def describe(rows: list[Row], limits: list[float], pairs: list[Pair]) -> Table:
-    """The limit, and below it a line for every way to verify; shares of it are those of the same round."""
+    """A table of the limit and of every way to verify, with its share of the limit in the same round."""
     table = Table(
         "", "verifications/s", "of the limit", "p50 ms", "p99 ms", "right", "no answer", "client's CPU"
     )

@@ -1,9 +1,9 @@
 """How fast and how well is a large gallery searched, next to bare FAISS with the same index?
 
-People of five faces each are generated, half of the probes are of one of them, half of nobody. For each size
-the gallery is enrolled, the server started from the store and again from its snapshot, and asked by
-embedding: one probe at a time, and as one stream. Bare FAISS builds, reads and searches the very index of
-the snapshot. A start of the server is that of its networks too, which takes as long without a gallery.
+People with five faces each are generated; half of the probes are mated, half unmated. For each gallery size
+the server is started from the store and again from its snapshot, and identifies embeddings: one probe per
+request, and all in one batch. Bare FAISS builds, reads and searches the index of the snapshot. A start
+includes that of the networks, which is also measured without a gallery.
 
     python -m benchmarks.search [--faces 10000 100000 1000000] [--data ~/.sameface]
 """
@@ -47,7 +47,7 @@ ENROL = "enrol by embedding, p50 ms"
 
 @dataclass
 class Row:
-    """What is measured at one size: of the server, and of bare FAISS where it does the same."""
+    """The figures at one gallery size: of the server, and of bare FAISS where it has a counterpart."""
 
     faces: int
     server: dict[str, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Row:
 
 
 def main() -> None:
-    """Measure every size and print one table."""
+    """Measure every gallery size, and print one table."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--faces", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     arguments.add_argument("--data", type=Path, default=Path("~/.sameface").expanduser())
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def show(rows: list[Row]) -> Table:
-    """A line per figure, and two columns per size."""
+    """A table with a row per figure, and two columns per gallery size."""
     columns = [name for row in rows for name in (f"{row.faces:,} faces", "bare FAISS")]
     table = Table("", *columns, title="gallery search, 128-d")
     for name in rows[-1].server:
@@ -78,7 +78,7 @@ def show(rows: list[Row]) -> Table:
 
 
 def measure(data: Path, faces: int) -> Row:
-    """All figures of one size, in a data folder of its own."""
+    """All figures of one gallery size, measured in a temporary data folder with the models of `data`."""
     row = Row(faces)
     with tempfile.TemporaryDirectory() as folder:
         own = DataFolder(Path(folder))
@@ -97,7 +97,7 @@ def measure(data: Path, faces: int) -> Row:
 
 
 def enrol(own: DataFolder, bundle: Bundle, people: People, row: Row) -> Collection:
-    """Everybody into the store."""
+    """Enrol everybody in the store, and record the faces written per second."""
     start = time.perf_counter()
     with closing(Gallery(own.gallery, bundle)) as gallery:
         collection, _ = gallery.create_collection("people")
@@ -118,7 +118,7 @@ def enrol(own: DataFolder, bundle: Bundle, people: People, row: Row) -> Collecti
 
 
 def start_empty(data: Path) -> float:
-    """Megabytes of a server without a gallery."""
+    """Resident megabytes of a server without a gallery."""
     with tempfile.TemporaryDirectory() as folder:
         own = DataFolder(Path(folder))
         own.models.symlink_to((data / "models").resolve())
@@ -128,7 +128,7 @@ def start_empty(data: Path) -> float:
 
 
 def start_twice(own: DataFolder, collection: Collection, empty: float, row: Row) -> None:
-    """From the store until it is searched as it should be, and from the snapshot."""
+    """Time the start from the store until the final index is built, and the restart from the snapshot."""
     start = time.perf_counter()
     with serve(own.root, "--threads", "2") as server:
         ready = time.perf_counter() - start
@@ -150,7 +150,7 @@ def start_twice(own: DataFolder, collection: Collection, empty: float, row: Row)
 
 
 def build_bare(own: DataFolder, collection: Collection, row: Row) -> BareIndex:
-    """What building and reading the server's index costs without the server."""
+    """Build and read the server's index by bare FAISS, and record seconds and bytes."""
     bare = BareIndex(open_index(own, collection))
     seconds, face_bytes = bare.read_again()
     row.bare[BUILT] = f"{bare.build_seconds:.3f}"
@@ -160,7 +160,7 @@ def build_bare(own: DataFolder, collection: Collection, row: Row) -> BareIndex:
 
 
 def ask(server: Server, bare: BareIndex, people: People, row: Row) -> None:
-    """Searches over HTTP and bare, by turns because the machine is noisy, and what they find."""
+    """Search over HTTP and by bare FAISS, by turns because the machine is noisy, and compare the results."""
     probes, who = people.probes(MANY)
     ask_one_by_one(server, bare, probes[:SINGLE], row)
     lines = b"".join(
@@ -178,7 +178,7 @@ def ask(server: Server, bare: BareIndex, people: People, row: Row) -> None:
 
 
 def ask_one_by_one(server: Server, bare: BareIndex, probes: Floats, row: Row) -> None:
-    """The time of a single search."""
+    """Record the latency of single searches over HTTP and by bare FAISS, by turns."""
     requests = [identify_request(probe) for probe in probes]
     run_load(server, requests, 1, count=WARM_UP)
     alone, over = [], []
@@ -192,12 +192,12 @@ def ask_one_by_one(server: Server, bare: BareIndex, probes: Floats, row: Row) ->
 
 
 def percentiles(milliseconds: list[float]) -> str:
-    """The middle and the slow end."""
+    """The median and the 99th percentile."""
     return f"{np.median(milliseconds):.2f} / {np.percentile(milliseconds, 99):.2f}"
 
 
 def open_index(own: DataFolder, collection: Collection) -> FaceIndex:
-    """The server's own index, from its snapshot, or what it would be."""
+    """The server's index from its snapshot, or built from the store if there is none."""
     with closing(Gallery(own.gallery, load_bundle(own.recognizer))) as gallery:
         path, owner = gallery.indexes.path_of(collection), gallery.indexes.owner_of(collection)
         if path.exists():
@@ -208,7 +208,7 @@ def open_index(own: DataFolder, collection: Collection) -> FaceIndex:
 def compare(
     server: Server, bare: BareIndex, lines: bytes, probes: Floats, who: list[str | None], row: Row
 ) -> None:
-    """What was found with what comparing everything finds."""
+    """Record the recall of the server and of bare FAISS against an exact search."""
     keys = {f"p{number}": int(key) for number, key in enumerate(np.unique(bare.columns.people))}
     shown = [keys[person] if person else None for person in who]
     exact = bare.find_people_exactly(probes)
@@ -226,7 +226,7 @@ def compare(
 
 
 def time_enrolments(server: Server, people: People, row: Row) -> None:
-    """New people one by one; the look-alike search is the one that identify makes."""
+    """Time the enrolment of new people, and its look-alike search by that of identify, which is the same."""
     connection = http.client.HTTPConnection(server.host, server.port)
     headers = {"Content-Type": "application/json"}
     enrolled, searched = [], []
@@ -248,7 +248,7 @@ def time_enrolments(server: Server, people: People, row: Row) -> None:
 def stream(
     server: Server, lines: bytes, query: str = ""
 ) -> list[dict[str, list[dict[str, list[dict[str, str]]]]]]:
-    """One batch, and its answers."""
+    """Identify `lines` as one batch, and return its answers."""
     connection = http.client.HTTPConnection(server.host, server.port)
     headers = {"Content-Type": "application/x-ndjson"}
     connection.request("POST", f"/v1/collections/people/identify/batch?{query}", lines, headers)
@@ -256,7 +256,7 @@ def stream(
 
 
 def get(server: Server, path: str) -> dict[str, str]:
-    """A JSON answer."""
+    """GET `path`, and return the JSON of the response."""
     connection = http.client.HTTPConnection(server.host, server.port)
     connection.request("GET", path)
     answer: dict[str, str] = json.loads(connection.getresponse().read())
@@ -264,14 +264,14 @@ def get(server: Server, path: str) -> dict[str, str]:
 
 
 def clock(work: Callable[..., object], *arguments: object) -> float:
-    """Seconds that it takes."""
+    """The seconds that `work` takes."""
     start = time.perf_counter()
     work(*arguments)
     return time.perf_counter() - start
 
 
 def per_second(count: int, seconds: float) -> str:
-    """A rate."""
+    """`count` per second as text, empty if `count` is 0."""
     return f"{count / seconds:,.0f}" if count else ""
 
 

@@ -26,13 +26,13 @@ from sameface.training.loop.run_log import Journal
 from sameface.training.recipe import BackboneSection, DataSection, Recipe, ScheduleSection
 
 TURNS = 8
-STEPS = 8  # a turn: short, so that noise hits all alike
+STEPS = 8  # per turn: few, so that noise hits all alike
 
 Take = Callable[[], None]
 
 
 def main() -> None:
-    """Let the bare network and the loop take turns, and print the table."""
+    """Run the bare network and the training loop by turns, and print the table."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("faces", type=Path, nargs="?", help="crops; drawn people if not given")
     arguments.add_argument("--backbone", default="residual")
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def take_bare(recipe: Recipe) -> Take:
-    """The network alone, on one batch of noise that lies as the loop's batches do."""
+    """A forward and backward pass on one batch of noise, in the memory format of the loop's batches."""
     backbone = Learner(recipe, 2, Processes(0, 1, torch.device("cpu"))).backbone
     images = torch.randn(recipe.schedule.batch, 3, CROP_SIDE, CROP_SIDE)
     images = images.contiguous(memory_format=torch.channels_last)
@@ -66,7 +66,7 @@ def take_bare(recipe: Recipe) -> Take:
 
 
 def take_steps(recipe: Recipe, scratch: Path, opened: ExitStack) -> Take:
-    """Steps as `training.loop.train` takes them: read, augmented, learned from, written down."""
+    """A step as `training.loop.train` takes it: read, augment, learn, log."""
     faces = open_faces(Path(recipe.data.path), recipe.data.min_images, recipe.data.memory)
     processes = Processes(0, 1, torch.device("cpu"))
     learner = Learner(recipe, len(faces.identities), processes)
@@ -75,34 +75,34 @@ def take_steps(recipe: Recipe, scratch: Path, opened: ExitStack) -> Take:
     folder = Path(tempfile.mkdtemp(dir=scratch))
     journal = Journal(folder, recipe, 0)
     opened.callback(journal.close)
-    for place in range(len(faces)):  # the first epoch decodes in any case
+    for place in range(len(faces)):  # fills the memory, as the first epoch does
         faces.read(place)
     steps = take_all(learner, loader, journal)
     return lambda: next(steps)
 
 
 def take_all(learner: Learner, loader: Loader, journal: Journal) -> Iterator[None]:
-    """Step after step."""
+    """Yield after every training step."""
     for step, batch in enumerate(loader.batches(0, learner.recipe.steps)):
         journal.note_step(step + 1, learner.learn([batch], step))
         yield
 
 
 def measure(takes: dict[str, Take], batch: int) -> dict[str, list[float]]:
-    """Images per second in every turn."""
+    """Images per second by name and turn."""
     speeds: dict[str, list[float]] = {name: [] for name in takes}
     for turn in range(TURNS + 1):
         for name, take in takes.items():
             start = time.perf_counter()
             for _ in range(STEPS):
                 take()
-            if turn:  # the first one only warms up
+            if turn:  # the first turn is the warm-up
                 speeds[name].append(STEPS * batch / (time.perf_counter() - start))
     return speeds
 
 
 def show(speeds: dict[str, list[float]], title: str) -> None:
-    """Medians, and the median of the ratios within a turn."""
+    """Print the median speeds, and the median ratio to the bare network within a turn."""
     bare, *_ = speeds.values()
     table = Table("", "images/s", "of the bare network", title=title)
     for name, turns in speeds.items():

@@ -5,7 +5,7 @@
     with sameface.open() as faces:
         print(faces.verify("one.jpg", "another.jpg").same_person)
 
-Everything is loaded when it is first used: importing the package loads neither networks nor their engines.
+Every name is imported on its first use: importing the package loads neither networks nor their engines.
 """
 
 from importlib import import_module
@@ -65,7 +65,7 @@ HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load a name of the public API when it is first asked for."""
+    """Import a name of the public API on its first use."""
     if name == "__version__":
         return import_module("importlib.metadata").version("sameface")
     if name == "open":
@@ -77,5 +77,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public API."""
+    """The names of the public API."""
     return __all__

@@ -1,4 +1,4 @@
-"""The command line: every room brings its own commands and is imported only when one of them is asked for."""
+"""The command line; the module of a command is imported only when the command is looked up."""
 
 import json
 import logging
@@ -40,14 +40,14 @@ EXTRAS = {"torch": "train", "tensorboard": "train", "matplotlib": "evaluate", "j
 
 
 class Rooms(TyperGroup):
-    """Finds a command in the room it belongs to."""
+    """Finds a command in its module, which it imports."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """The names of all commands, in the order of the help."""
         return list(ROOMS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of this name, its room imported now."""
+        """The command `cmd_name`, or None if there is none."""
         if cmd_name not in ROOMS:
             return None
         command = typer.main.get_group(import_module(ROOMS[cmd_name]).app).get_command(ctx, cmd_name)
@@ -55,7 +55,7 @@ class Rooms(TyperGroup):
         return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command and the words left for it; what was called `export` and `import` is translated."""
+        """The command and its remaining arguments; the former `export` and `import` are redirected."""
         if args[0] in ("export", "import"):
             group = "bundle" if any(arg.endswith(".pt") for arg in args) else "gallery"
             now = f"`sameface {group} {args[0]}`"
@@ -88,7 +88,7 @@ def root() -> None:
 
 
 def main() -> None:
-    """Run a command: 0 is yes or done, 1 is no, 2 is an error, said in one sentence."""
+    """Run a command; the exit code 0 is yes or done, 1 is no, 2 is an error, printed in one sentence."""
     try:
         app()
     except SamefaceError as error:
@@ -102,7 +102,7 @@ def main() -> None:
 
 
 def fail(code: str, detail: str) -> NoReturn:
-    """Say what went wrong in the form that was asked for."""
+    """Print the error, as JSON after `--json`, and exit with 2."""
     if "--json" in sys.argv:
         print(json.dumps({"code": code, "detail": detail}))
     else:

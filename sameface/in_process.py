@@ -27,8 +27,8 @@ def open_faces(
 ) -> "Faces":
     """Open a data folder; the networks are loaded by the first call that needs them.
 
-    `recognizer` and `detector` are bundles, by name in the data folder or by folder; `calibration`,
-    `target_fmr` and `target_fpir` are the defaults of decisions, as in the settings of the server.
+    `recognizer` and `detector` are each the name of a bundle in the data folder, or the folder of a bundle;
+    `calibration`, `target_fmr` and `target_fpir` are the defaults of decisions, as in the server's settings.
     """
     folder = DataFolder(Path(data))
     options = PipelineOptions.in_folder(
@@ -45,7 +45,7 @@ def open_faces(
 
 
 class Faces:
-    """Verify, detect, embed and collections of people; safe to use from any number of threads."""
+    """Verifies, detects and embeds faces, and opens collections; safe to use from any number of threads."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -57,7 +57,7 @@ class Faces:
         self.close()
 
     def close(self) -> None:
-        """Finish what runs, and close networks and gallery."""
+        """Close the networks and the gallery."""
         self.engine.close()
 
     def verify(
@@ -90,7 +90,7 @@ class Faces:
         return self.engine.run(self.engine.pipeline.embed(to_photo(photo), faces))
 
     def collection(self, name: str, *, store_crops: bool = False) -> Collection:
-        """The collection of this name; the first enrolment makes it, and then `store_crops` counts."""
+        """The collection of this name; the first enrolment creates it, with this `store_crops`."""
         return Collection(self.engine, name, store_crops=store_crops)
 
     def collections(self) -> list[records.Collection]:

@@ -22,7 +22,7 @@ WhichFaces: TypeAlias = Literal["prominent", "largest", "only", "all"]
 
 
 def to_photo(photo: AnyPhoto) -> Photo:
-    """The content of a file for a path; bytes and PIL images as they are; arrays as RGB or grey pixels."""
+    """Read the file of a path, return bytes and PIL images unchanged, take an array as RGB or grey pixels."""
     if isinstance(photo, bytes | Image.Image):
         return photo
     if isinstance(photo, np.ndarray):

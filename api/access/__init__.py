@@ -1,1 +1,1 @@
-"""Who calls, and what the caller may do."""
+"""API keys and their scopes: who calls, and what the caller may do."""

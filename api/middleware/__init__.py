@@ -1,1 +1,1 @@
-"""What every request passes through: its id, its time limit, its metrics."""
+"""ASGI middleware: the context of a request, its deadline, its metrics."""

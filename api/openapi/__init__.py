@@ -1,1 +1,1 @@
-"""What OpenAPI cannot read off the routes: bodies, problems and examples."""
+"""The parts of openapi.json that FastAPI cannot infer from routes: bodies, problems and examples."""

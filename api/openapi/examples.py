@@ -1,4 +1,4 @@
-"""One example per answer, shown in the documentation and tested against the schemas."""
+"""One example per response, shown in the documentation and tested against the schemas."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What OpenAPI cannot read off the routes: bodies in two encodings, and the problems of each."""
+"""What FastAPI cannot infer from a route: its body in two encodings, and its problems."""
 
 import json
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ PHOTO_PROBLEMS = (
 
 
 def document_body(schema: type[BaseModel]) -> dict[str, Any]:
-    """The request body of a route that reads it itself: a form, or JSON with base64."""
+    """The OpenAPI request body for `schema`: a form, or JSON with images as base64."""
     in_json = schema.model_json_schema()
     in_form = schema.model_json_schema()
     example: dict[str, Any] = {}
@@ -50,7 +50,7 @@ def document_body(schema: type[BaseModel]) -> dict[str, Any]:
 
 
 def document_batch(schema: type[BaseModel]) -> dict[str, Any]:
-    """The request body of a stream: an entry a line, or a form of photos."""
+    """The OpenAPI request body of a batch: NDJSON with a `schema` per line, or a form of photos."""
     photos = {"images": {"type": "array", "items": {"type": "string", "contentMediaType": "image/*"}}}
     content = {
         "application/x-ndjson": {
@@ -63,7 +63,7 @@ def document_batch(schema: type[BaseModel]) -> dict[str, Any]:
 
 
 def stream(lines: Sequence[dict[str, Any]], *codes: str) -> dict[int | str, dict[str, Any]]:
-    """What a batch answers: an example of its lines, and one of each failure before the first."""
+    """The OpenAPI responses of a batch: the example `lines`, or before the first a problem of `codes`."""
     example = "".join(json.dumps(line) + "\n" for line in lines)
     return responses(None, *codes) | {200: {"content": {"application/x-ndjson": {"example": example}}}}
 
@@ -71,7 +71,7 @@ def stream(lines: Sequence[dict[str, Any]], *codes: str) -> dict[int | str, dict
 def responses(
     example: dict[str, Any] | None, *codes: str, success: int = 200
 ) -> dict[int | str, dict[str, Any]]:
-    """What a route answers: an example of success, and one of each failure."""
+    """The OpenAPI responses of a route: `example` with the status `success`, or a problem of `codes`."""
     shown = {"content": {"application/json": {"example": example}}} if example else {}
     documented: dict[int | str, dict[str, Any]] = {success: shown}
     for code in codes:

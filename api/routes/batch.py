@@ -1,4 +1,4 @@
-"""Many at a time: probes to identify and people to enrol, as NDJSON or as a form of photos."""
+"""Batches: probes to identify or people to enrol, sent as NDJSON or as a form of photos."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,17 +33,17 @@ class Identifying:
     options: SearchOptions
 
     def prepare(self, sent: ProbeEntry) -> bytes | Embedding:
-        """The photo or embedding."""
+        """The photo or the embedding of an entry."""
         return sent.to_probe(self.gallery.bundle)
 
     async def work(
         self, prepared: list[bytes | Embedding | SamefaceError]
     ) -> Sequence[list[IdentifiedFace] | SamefaceError]:
-        """Who is in each probe."""
+        """The identified faces of each probe, or its error."""
         return await identify_many(self.pipeline, self.gallery, prepared, self.options)
 
     def present(self, sent: ProbeEntry, answer: list[IdentifiedFace]) -> BatchIdentified:
-        """A line of the response."""
+        """The line of the response for one probe."""
         return BatchIdentified.model_validate({"id": sent.id, "results": answer})
 
 
@@ -59,24 +59,24 @@ class Enrolling:
     idempotency_key: str | None
 
     def prepare(self, sent: EnrollEntry) -> EnrollRequest:
-        """The entry as a request of its own."""
+        """The entry as an EnrollRequest."""
         return sent.to_request(self.collection, self.gallery.bundle, self.options, self.idempotency_key)
 
     async def work(
         self, prepared: list[EnrollRequest | SamefaceError]
     ) -> Sequence[Enrollment | SamefaceError]:
-        """Who was enrolled."""
+        """The enrolment of each entry, or its error."""
         return await enroll_many(self.pipeline, self.gallery, self.collection, prepared)
 
     def present(self, sent: EnrollEntry, answer: Enrollment) -> BatchEnrolled:
-        """A line of the response."""
+        """The line of the response for one enrolment."""
         return BatchEnrolled.model_validate({"id": sent.id, **answer.to_dict()})
 
 
 @router.post(
     "/identify/batch",
     dependencies=[READ],
-    status_code=200,  # FastAPI cannot read it off this class
+    status_code=200,  # FastAPI cannot infer it from BatchResponse
     response_class=BatchResponse,
     openapi_extra=document_batch(ProbeEntry),
     responses=stream(examples.BATCH_IDENTIFIED, *BATCH_PROBLEMS, *RATE_PROBLEMS),
@@ -90,16 +90,15 @@ async def identify_batch(
 ) -> BatchResponse:
     """Say who is in each of many photos or embeddings; answers flow while probes are still being sent."""
     search = options.to_options(collection.name)
-    gallery.choose_threshold(
-        collection, search.rule, search.fusion
-    )  # it may be refused: now, not line by line
+    # Refuses a rate that is not supported now, instead of line by line.
+    gallery.choose_threshold(collection, search.rule, search.fusion)
     return BatchResponse(request, Identifying(pipeline, gallery, search))
 
 
 @router.post(
     "/people/batch",
     dependencies=[WRITE],
-    status_code=200,  # FastAPI cannot read it off this class
+    status_code=200,  # FastAPI cannot infer it from BatchResponse
     response_class=BatchResponse,
     openapi_extra=document_batch(EnrollEntry),
     responses=stream(examples.BATCH_ENROLLED, *BATCH_PROBLEMS),

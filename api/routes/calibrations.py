@@ -1,4 +1,4 @@
-"""Which calibrations a threshold can rest on."""
+"""The calibrations of the recogniser."""
 
 from fastapi import APIRouter
 

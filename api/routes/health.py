@@ -1,4 +1,4 @@
-"""Whether the server lives, and whether it is ready."""
+"""Liveness and readiness of the server."""
 
 from fastapi import APIRouter
 

@@ -1,4 +1,4 @@
-"""Who is this?"""
+"""Identifies the faces in a photo among the people of a collection."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Which networks answer here."""
+"""The networks that the server runs."""
 
 from fastapi import APIRouter
 

@@ -1,4 +1,4 @@
-"""Is this the same face?"""
+"""Verifies that two photos show the same person."""
 
 from typing import Annotated
 

@@ -1,1 +1,1 @@
-"""The shapes of requests and responses, one file per file of routes."""
+"""The schemas of requests and responses, one file per file of routes."""

@@ -1,4 +1,4 @@
-"""The shapes of a batch: its entries and the lines of its answer."""
+"""The schemas of a batch: its entries and the lines of its response."""
 
 from typing import Annotated
 
@@ -32,7 +32,7 @@ class EnrollEntry(ProbeEntry):
     def to_request(
         self, collection: str, recogniser: Bundle, options: EnrollOptions, idempotency_key: str | None
     ) -> EnrollRequest:
-        """The entry as the operation takes it; each has its own part of the batch's idempotency key."""
+        """The entry as an EnrollRequest; its idempotency key is the batch's with the entry's id."""
         probe = self.to_probe(recogniser)
         return EnrollRequest(
             collection=collection,

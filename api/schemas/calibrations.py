@@ -1,4 +1,4 @@
-"""The shapes of /v1/calibrations."""
+"""The schemas of /v1/calibrations."""
 
 from datetime import datetime
 
@@ -67,7 +67,7 @@ class CalibrationList(Response):
 
     @classmethod
     def of(cls, calibrations: Calibrations) -> "CalibrationList":
-        """All of them, as they are now."""
+        """All `calibrations` that exist now, with the default one marked."""
         default = calibrations.default.name if calibrations.default else None
         return cls(
             items=[

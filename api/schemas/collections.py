@@ -1,4 +1,4 @@
-"""The shapes of collections."""
+"""The schemas of collections."""
 
 from datetime import UTC, datetime
 
@@ -32,7 +32,7 @@ class CollectionResponse(Response):
 
     @classmethod
     def from_collection(cls, collection: Collection, index: str) -> "CollectionResponse":
-        """A collection, and how it is searched."""
+        """The response for `collection`, which is searched by this kind of `index`."""
         return cls(
             name=collection.name,
             people=collection.people,
@@ -54,5 +54,5 @@ class CollectionList(Response):
 
     @classmethod
     def from_collections(cls, items: list[CollectionResponse], limit: int) -> "CollectionList":
-        """A page of collections; a full one has a cursor to the next."""
+        """A page of collections; a page of `limit` items has a cursor to the next."""
         return cls(items=items, next_cursor=items[-1].name if len(items) == limit else None)

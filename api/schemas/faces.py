@@ -1,4 +1,4 @@
-"""The shapes of /v1/detect and /v1/embed."""
+"""The schemas of /v1/detect and /v1/embed."""
 
 import base64
 from typing import Literal
@@ -40,7 +40,7 @@ class EmbeddedFace(Face):
 
     @classmethod
     def from_face(cls, face: FaceWithEmbedding, encoding: str) -> "EmbeddedFace":
-        """The face with its embedding in the encoding that was asked for."""
+        """The face with its embedding in this `encoding`."""
         little_endian = face.embedding.astype("<f4")
         embedding = (
             base64.b64encode(little_endian.tobytes()).decode()
@@ -60,7 +60,7 @@ class EmbedResponse(Response):
 
     @classmethod
     def from_embeddings(cls, found: PhotoEmbeddings, encoding: str) -> "EmbedResponse":
-        """The response with embeddings in the encoding that was asked for."""
+        """The response with embeddings in this `encoding`."""
         return cls(
             model=found.model,
             faces=[EmbeddedFace.from_face(face, encoding) for face in found.faces],

@@ -1,4 +1,4 @@
-"""The fields that several requests and responses share, and how each is read."""
+"""Fields that several requests and responses share, with their validators."""
 
 import base64
 import binascii
@@ -39,7 +39,7 @@ NUMBERS_SCHEMA = {
 
 
 def read_photo(value: Any) -> Any:
-    """A photo's bytes: as they are from a form, from base64 in JSON."""
+    """The bytes of a photo: a form has them as they are, JSON as base64."""
     if isinstance(value, bytes):
         return value
     if not isinstance(value, dict) or set(value) != {"base64"} or not isinstance(value["base64"], str):
@@ -51,7 +51,7 @@ def read_photo(value: Any) -> Any:
 
 
 def read_json_text(value: Any) -> Any:
-    """In a form, what is not text comes as JSON."""
+    """Parse a form field that holds JSON; a value that is no text is returned unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -73,7 +73,7 @@ def read_numbers(value: Any) -> Any:
 
 
 def limit_metadata(value: dict[str, Any]) -> dict[str, Any]:
-    """Metadata is for a few facts, not for files."""
+    """Refuse metadata over MAX_METADATA_BYTES as JSON: it is for a few facts, not for files."""
     if len(json.dumps(value)) > MAX_METADATA_BYTES:
         raise ValueError(f"may have {MAX_METADATA_BYTES} bytes")
     return value
@@ -117,13 +117,13 @@ class Probe(Request):
 
     @model_validator(mode="after")
     def need_one_of_them(self) -> "Probe":
-        """One probe, one face to look for."""
+        """Refuse a probe with both an image and an embedding, or with neither."""
         if (self.image is None) == (self.embedding is None):
             raise ValueError("send image or embedding, one of them")
         return self
 
     def to_probe(self, recogniser: Bundle) -> bytes | Embedding:
-        """The photo, or the embedding that was sent."""
+        """The photo, or the embedding once it is checked against `recogniser`."""
         if self.image is not None:
             return self.image
         return accept_embedding(recogniser, self.embedding or [], self.model)

@@ -1,4 +1,4 @@
-"""The shapes of the health routes."""
+"""The schemas of the health routes."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The shapes of identifying one probe."""
+"""The schemas of identifying one probe."""
 
 from typing import Any, Literal
 
@@ -22,17 +22,17 @@ class SearchOptions(Request):
 
     @model_validator(mode="after")
     def refuse_two_rules(self) -> "SearchOptions":
-        """A threshold and a rate are two answers to one question."""
+        """Refuse `threshold` together with `target_fpir`, as each alone sets the threshold."""
         if self.threshold is not None and self.target_fpir is not None:
             raise ValueError("send threshold or target_fpir, not both")
         return self
 
     def to_options(self, collection: str) -> identify.SearchOptions:
-        """The options as the operation takes them."""
+        """The options as the model's SearchOptions."""
         return identify.SearchOptions(collection=collection, **self.chosen())
 
     def chosen(self) -> dict[str, Any]:
-        """The options by the operation's names, but for the collection."""
+        """The keyword arguments of the model's SearchOptions, without the collection."""
         return {
             "limit": self.limit,
             "faces": self.faces,
@@ -45,7 +45,7 @@ class IdentifyRequest(Probe, SearchOptions):
     """Who is this?"""
 
     def to_request(self, collection: str, recogniser: Bundle) -> identify.IdentifyRequest:
-        """The request as the operation takes it."""
+        """The request as the model's IdentifyRequest."""
         return identify.IdentifyRequest(
             collection=collection, probe=self.to_probe(recogniser), **self.chosen()
         )

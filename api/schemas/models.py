@@ -1,4 +1,4 @@
-"""The shapes of /v1/models."""
+"""The schemas of /v1/models."""
 
 from pydantic import Field
 
@@ -26,7 +26,7 @@ class LoadedModel(Response):
 
     @classmethod
     def from_bundle(cls, bundle: Bundle, sessions: SessionPool) -> "LoadedModel":
-        """What a bundle says of itself, and where it runs."""
+        """The description of `bundle`, and the device of its `sessions`."""
         return cls(**bundle.describe(), device=sessions.device, provider=sessions.provider)
 
 

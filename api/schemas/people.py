@@ -1,4 +1,4 @@
-"""The shapes of the people of a collection: enrol, look up, change."""
+"""The schemas of the people of a collection: enrol, look up, change."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -40,13 +40,13 @@ class FacesRequest(EnrollOptions):
 
     @model_validator(mode="after")
     def need_something(self) -> "FacesRequest":
-        """Nobody is enrolled by name alone."""
+        """Refuse a request with neither images nor embeddings."""
         if not self.images and not self.embeddings:
             raise ValueError("send images or embeddings")
         return self
 
     def to_request(self, collection: str, recogniser: Bundle, **others: Any) -> EnrollRequest:
-        """The request as the operation takes it."""
+        """The request as an EnrollRequest; `others` are its further fields."""
         return EnrollRequest(
             collection=collection,
             photos=self.images,
@@ -65,7 +65,7 @@ class PersonRequest(FacesRequest):
     metadata: Metadata = Field(default={}, description="A JSON object of your own.")
 
     def to_request(self, collection: str, recogniser: Bundle, **others: Any) -> EnrollRequest:
-        """The request as the operation takes it."""
+        """The request as an EnrollRequest; `others` are its further fields."""
         who = {"person_id": self.person_id, "name": self.name, "metadata": self.metadata}
         return super().to_request(collection, recogniser, **who, **others)
 
@@ -137,6 +137,6 @@ class PersonList(Response):
 
     @classmethod
     def from_people(cls, people: list[Person], limit: int) -> "PersonList":
-        """A page of people; a full one has a cursor to the next."""
+        """A page of people; a page of `limit` items has a cursor to the next."""
         items = [PersonResponse.model_validate(person) for person in people]
         return cls(items=items, next_cursor=items[-1].person_id if len(items) == limit else None)

@@ -1,1 +1,1 @@
-"""Batches: entries in, answers out, both at the same time."""
+"""Batches: reads entries and sends answers at the same time."""

@@ -1,44 +1,45 @@
-"""Answers on their way to a client that may read them later than they are made."""
+"""Buffers the answers of a batch for a client that reads more slowly than the server answers."""
 
 import asyncio
 import tempfile
 from typing import IO
 
-MEMORY_BYTES = 1_000_000  # of each half, before it goes to a file
+MEMORY_BYTES = 1_000_000  # of each half, before it spills to a file
 CHUNK_BYTES = 64_000
 
 
 class UnreadAnswersFull(Exception):
-    """The client has left more unread than is kept for it."""
+    """The unread answers would exceed `limit_bytes`."""
 
 
 class UnreadAnswers:
-    """First in, first out, in memory while it is little and in unnamed temporary files beyond, up to a limit.
+    """A FIFO buffer of at most `limit_bytes`: in memory while it is small, then in unnamed temporary files.
 
-    It has two halves: one is read while the other is written; when the first is empty, they change places.
+    It has two halves: one is read while the other is written; a half that has been read is replaced by the
+    other.
     """
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self.unread = 0
         self._reading, self._writing = open_half(), open_half()
-        self._left = 0  # bytes of the half that is read
+        self._left = 0  # unread bytes in the half that is read
         self._ended = False
         self._changed = asyncio.Event()
 
     def put(self, content: bytes) -> None:
-        """Add to the end."""
+        """Append `content`; raises UnreadAnswersFull beyond the limit."""
         if self.unread + len(content) > self.limit_bytes:
             raise UnreadAnswersFull
         self._write(content)
 
     def end(self, content: bytes = b"") -> None:
-        """Nothing comes after this; the limit does not hold for it."""
+        """Append the last `content`, to which the limit does not apply, and end the buffer."""
         self._write(content)
         self._ended = True
 
     async def take(self) -> bytes:
-        """The next bytes once there are some, none at the end."""
+        """Wait for bytes and return at most CHUNK_BYTES; empty at the end."""
         while not self.unread:
             if self._ended:
                 return b""
@@ -52,7 +53,7 @@ class UnreadAnswers:
         return content
 
     def close(self) -> None:
-        """Forget what was not read."""
+        """Discard the unread answers and their files."""
         self._reading.close()
         self._writing.close()
 
@@ -69,5 +70,5 @@ class UnreadAnswers:
 
 
 def open_half() -> IO[bytes]:
-    """A file that has no name, and none at all while it is small."""
+    """An unnamed temporary file, kept in memory up to MEMORY_BYTES."""
     return tempfile.SpooledTemporaryFile(MEMORY_BYTES)

@@ -1,1 +1,1 @@
-"""What users would pick instead, and the limits: OpenCV, deepface, bare FAISS."""
+"""What sameface is compared with: OpenCV and deepface as peers, bare FAISS as the limit."""

@@ -28,7 +28,7 @@ def verify_request(pair: Pair) -> bytes:
 
 @contextmanager
 def serve_deepface(python: Path, home: Path, weights: list[Path], workers: int) -> Iterator[Server]:
-    """A server that is ready, until the block ends."""
+    """Start the server of deepface, yield it once it is ready, and stop it."""
     place = home / ".deepface" / "weights"
     place.mkdir(parents=True, exist_ok=True)
     for file in weights:
@@ -52,14 +52,14 @@ def serve_deepface(python: Path, home: Path, weights: list[Path], workers: int) 
 
 
 def find_free_port() -> int:
-    """One that nobody listens on now."""
+    """A TCP port that nothing listens on at the moment."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
     return port
 
 
 def wait_until_ready(server: Server, process: "subprocess.Popen[bytes]") -> None:
-    """Until a worker has its models and answers."""
+    """Wait until a worker has loaded its models and answers."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         try:

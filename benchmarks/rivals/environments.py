@@ -1,4 +1,4 @@
-"""What a peer needs, in an environment of its own."""
+"""Installs a peer into its own virtual environment."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def build_environment(folder: Path, *requirements: str) -> Path:
-    """The Python of a virtual environment with these packages; made once."""
+    """The Python of the virtual environment `folder`, which is built if `requirements` have changed."""
     python, done = folder / "bin" / "python", folder / "installed.txt"
     wanted = "\n".join(requirements)
     if not done.exists() or done.read_text("utf-8") != wanted:
@@ -17,6 +17,6 @@ def build_environment(folder: Path, *requirements: str) -> Path:
 
 
 def ask_version(python: Path, package: str) -> str:
-    """Of an installed package."""
+    """The version of `package` in the environment of `python`."""
     code = f"import importlib.metadata as m; print(m.version({package!r}))"
     return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()

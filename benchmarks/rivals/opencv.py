@@ -1,6 +1,6 @@
-"""What a user would pick instead: OpenCV's own detector and recogniser classes on the same weights.
+"""OpenCV's own detector and recogniser classes on the same weights.
 
-As a script it does what `ask` sends it, so that any version can be asked, each in its own environment.
+`ask` runs this module as a script in another environment, so that any version of OpenCV can be measured.
 """
 
 import json
@@ -18,10 +18,10 @@ import numpy as np
 from benchmarks.shared.load import Load, run_callers
 from sameface.model.measurement.lfw_pairs import Pair
 
-SCORE = (
-    0.7  # of a face: with OpenCV's own 0.9 the photos of 74 of the 3,000 pairs of lfw_dev seem to have none
-)
-COSINE = 0.363  # from which on it is one person, as the authors of SFace and OpenCV's examples have it
+# Lowest detector score of a face; with OpenCV's default of 0.9, 74 of the 3,000 pairs of lfw_dev have a photo
+# without a face.
+SCORE = 0.7
+COSINE = 0.363  # the threshold of the same person, of SFace's authors and OpenCV's examples
 
 
 class OpenCvPath:
@@ -49,7 +49,7 @@ class OpenCvPath:
         return [] if faces is None else [self.embed_face(image, face) for face in faces]
 
     def find_faces(self, photo: bytes) -> tuple[Any, Any | None]:
-        """The image and a row for every face in it."""
+        """The decoded image, and the detector's row for every face, None without a face."""
         image = cv2.imdecode(np.frombuffer(photo, np.uint8), cv2.IMREAD_COLOR)
         assert image is not None
         height, width = image.shape[:2]
@@ -62,7 +62,7 @@ class OpenCvPath:
         return embedding / np.linalg.norm(embedding)
 
     def verify(self, probe: bytes, reference: bytes) -> bool | None:
-        """Whether both show one person, or None without a face."""
+        """Whether both photos show the same person, or None if one has no face."""
         one, other = self.embed(probe), self.embed(reference)
         return None if one is None or other is None else bool(one @ other >= COSINE)
 
@@ -76,7 +76,7 @@ def ask(
     threads: int,
     **until: Any,
 ) -> Load:
-    """Verifications by the OpenCV of an environment: so many callers, each with so many threads."""
+    """Verify by `callers` of the OpenCV of `python`, set to `threads`; `until` is `seconds` or `count`."""
     task = pickle.dumps((detector, recognizer, pairs, callers, threads, until))
     command = [str(python), "-m", "benchmarks.rivals.opencv"]
     done = subprocess.run(command, input=task, stdout=subprocess.PIPE, check=True)
@@ -85,7 +85,7 @@ def ask(
 
 
 def main() -> None:
-    """Do what `ask` sends."""
+    """Run the task that `ask` pickled to stdin, and pickle its Load to stdout."""
     detector, recognizer, pairs, callers, threads, until = pickle.load(sys.stdin.buffer)
     cv2.setNumThreads(threads)
     paths = [OpenCvPath(detector, recognizer) for _ in range(callers)]
@@ -96,7 +96,7 @@ def main() -> None:
         return (422, b"") if same is None else (200, json.dumps({"same_person": same}).encode())
 
     for path in paths:
-        verify(path, 0)  # which sets up its buffers
+        verify(path, 0)  # the warm-up, which allocates its buffers
     load = run_callers([partial(verify, path) for path in paths], **until)
     pickle.dump(load, sys.stdout.buffer)
 

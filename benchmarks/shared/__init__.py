@@ -1,1 +1,1 @@
-"""What several benchmarks need: photos, people, a server, a load."""
+"""Shared by the benchmarks: LFW's pairs, generated people, a server, a load client."""

@@ -6,5 +6,5 @@ from sameface.model.measurement.lfw_pairs import Pair, read_pairs
 
 
 def read_lfw(folder: Path) -> list[Pair]:
-    """Its pairs."""
+    """The pairs of `folder`."""
     return read_pairs(folder / "pairs.txt", folder / "images")

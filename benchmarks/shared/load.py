@@ -1,4 +1,4 @@
-"""A load client that costs little itself: keep-alive sockets, bodies made beforehand."""
+"""A load client that takes little CPU time: keep-alive sockets, requests made beforehand."""
 
 import json
 import socket
@@ -22,7 +22,7 @@ Call = Callable[[int], tuple[int, bytes]]  # the number of a request -> the answ
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """To one request."""
+    """The answer to one request."""
 
     number: int  # of the request
     status: int
@@ -30,13 +30,13 @@ class Answer:
     body: bytes
 
     def read(self) -> Any:
-        """What the body says."""
+        """The body, parsed as JSON."""
         return json.loads(self.body)
 
 
 @dataclass(slots=True)
 class Load:
-    """What a run of the client saw."""
+    """The answers of a run, its duration and the client's CPU time."""
 
     seconds: float = 0.0
     client_cpu_seconds: float = 0.0
@@ -44,21 +44,21 @@ class Load:
 
     @property
     def statuses(self) -> Counter[int]:
-        """How many answers had which status."""
+        """The number of answers by status."""
         return Counter(answer.status for answer in self.answers)
 
     @property
     def latencies(self) -> list[float]:
-        """Seconds of the requests that were answered as asked."""
+        """Seconds of each request that was answered with 200."""
         return [answer.seconds for answer in self.answers if answer.status == 200]
 
     @property
     def per_second(self) -> float:
-        """Requests per second that were answered as asked."""
+        """Requests per second that were answered with 200."""
         return len(self.latencies) / self.seconds
 
     def percentile(self, share: float) -> float:
-        """Latency in milliseconds that this share of the requests stayed below."""
+        """The latency at the percentile `share`, in milliseconds."""
         return float(np.percentile(self.latencies, share)) * 1000
 
 
@@ -71,9 +71,9 @@ def run_load(
     count: int = 1 << 62,
     patient: bool = False,
 ) -> Load:
-    """So many clients of a server, each sending its next request once the last is answered.
+    """Run `clients` against the server, each sending its next request once the last is answered.
 
-    Patient ones wait as long as a refusal tells them to.
+    After a 429, `patient` clients wait for the seconds that it names.
     """
     with ExitStack() as opened:
         connections = [opened.enter_context(Connection(server)) for _ in range(clients)]
@@ -88,7 +88,7 @@ def run_load(
 
 
 def run_callers(callers: Sequence[Call], *, seconds: float = float("inf"), count: int = 1 << 62) -> Load:
-    """Every caller on a thread of its own, one call after the other, until time or count is up."""
+    """Run every caller on its own thread, one call after the other, for `seconds` or `count` calls."""
     load, lock, started = Load(), threading.Lock(), time.perf_counter()
     numbers = iter(range(count))
 
@@ -114,7 +114,7 @@ def run_callers(callers: Sequence[Call], *, seconds: float = float("inf"), count
 
 
 class Connection:
-    """A socket that is opened again where a server hangs up after every answer."""
+    """A keep-alive connection, reopened if the server closes it after a response."""
 
     def __init__(self, server: Server) -> None:
         self._address = server.host, server.port
@@ -143,13 +143,13 @@ class Connection:
         return int(head.split()[1]), body
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the socket."""
         if self._socket:
             self._socket.close()
             self._socket = None
 
     def _receive(self) -> bytes:
-        """More of the response."""
+        """The next bytes of the response; raises ConnectionError if the server hung up."""
         assert self._socket
         received = self._socket.recv(65536)
         if not received:
@@ -169,7 +169,7 @@ def identify_request(probe: Floats) -> bytes:
 
 
 def form_request(path: str, photos: Mapping[str, bytes], fields: Mapping[str, str] = {}) -> bytes:
-    """POST a form."""
+    """POST a multipart form with photos as files, and text fields."""
     part = b'--edge\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n%s\r\n'
     parts = [part % (name.encode(), b"", value.encode()) for name, value in fields.items()]
     parts += [part % (name.encode(), b'; filename="a.jpg"', photo) for name, photo in photos.items()]
@@ -177,7 +177,7 @@ def form_request(path: str, photos: Mapping[str, bytes], fields: Mapping[str, st
 
 
 def post(path: str, content_type: str, body: bytes) -> bytes:
-    """A complete HTTP request."""
+    """The bytes of a POST request."""
     head = (
         f"POST {path} HTTP/1.1\r\nHost: localhost\r\n"
         f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"

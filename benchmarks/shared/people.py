@@ -1,4 +1,4 @@
-"""Generated people, the same each time."""
+"""Generated people, the same in every run."""
 
 from collections.abc import Iterator
 
@@ -7,12 +7,12 @@ import numpy as np
 from sameface.model.faces import Floats
 
 FACES_EACH = 5
-SPREAD = 0.06  # per dimension: two faces of a person are 0.68 alike, as those of real ones are
+SPREAD = 0.06  # per dimension: two faces of a person have the similarity 0.68, as real ones do
 PEOPLE_AT_ONCE = 1_000
 
 
 class People:
-    """So many of them, each with a centre around which their faces are."""
+    """`count` people, each a centre around which their faces are drawn."""
 
     def __init__(self, count: int, dimension: int) -> None:
         self.random = np.random.default_rng(7)
@@ -20,21 +20,21 @@ class People:
         self.centres = self.invent(count)
 
     def invent(self, count: int) -> Floats:
-        """Somebody who looks like nobody else, and so many more."""
+        """`count` new people: random embeddings of length 1."""
         return unit(self.random.standard_normal((count, self.dimension), np.float32))
 
     def photograph(self, people: Floats) -> Floats:
-        """A new face of each."""
+        """A new face of each of `people`: the centre with noise, at length 1."""
         return unit(people + SPREAD * self.random.standard_normal(people.shape, np.float32))
 
     def blocks(self) -> Iterator[tuple[int, Floats]]:
-        """The first of some people, and their faces (people, faces, dimension)."""
+        """Yield blocks of people: the number of the first, and their faces (people, faces, dimension)."""
         for first in range(0, len(self.centres), PEOPLE_AT_ONCE):
             some = self.centres[first : first + PEOPLE_AT_ONCE, None]
             yield first, self.photograph(np.repeat(some, FACES_EACH, axis=1))
 
     def probes(self, count: int) -> tuple[Floats, list[str | None]]:
-        """Probes and whom they show: every second one nobody."""
+        """`count` probes, and the id of the person in each; every second probe is unmated and has None."""
         who = self.random.integers(0, len(self.centres), count)
         strangers = self.invent(count)
         mated = np.arange(count) % 2 == 0
@@ -43,6 +43,6 @@ class People:
 
 
 def unit(values: Floats) -> Floats:
-    """At length 1."""
+    """Scale embeddings to length 1."""
     scaled: Floats = values / np.linalg.norm(values, axis=-1, keepdims=True)
     return scaled

@@ -1,10 +1,10 @@
-"""What a search found, next to whom the probes show and to what comparing everything finds."""
+"""Judges a search by the people in the probes, and by its recall against an exact search."""
 
 import numpy as np
 
 
 def judge(found: list[list[int]], exact: list[list[int]], shown: list[int | None]) -> dict[str, str]:
-    """How often the right person comes first, and how much of what exact search finds is there."""
+    """How often the right person comes first, and recall@1 and @10 against exact search, as text."""
     right = share_right(found, shown)
     figures = {
         "right person first": f"{right:.2%}",
@@ -23,7 +23,7 @@ def judge(found: list[list[int]], exact: list[list[int]], shown: list[int | None
 
 
 def share_right(found: list[list[int]], shown: list[int | None]) -> float:
-    """Of the probes that show somebody, those for whom that person comes first."""
+    """The share of mated probes for which the right person comes first."""
     firsts = [
         people[:1] == [person] for people, person in zip(found, shown, strict=True) if person is not None
     ]

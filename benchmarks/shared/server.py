@@ -12,7 +12,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running server."""
+    """A running server process."""
 
     pid: int
     host: str
@@ -20,19 +20,19 @@ class Server:
 
     @property
     def resident_megabytes(self) -> float:
-        """Memory that the process holds now."""
+        """Resident memory of the process now."""
         return read_resident_bytes(self.pid) / 1024**2
 
 
 def read_resident_bytes(pid: int) -> int:
-    """Memory that a process holds now."""
+    """Resident memory of the process `pid` now."""
     status = Path(f"/proc/{pid}/status").read_text("ascii")
     return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024  # type: ignore[index]
 
 
 @contextmanager
 def serve(data: Path, *flags: str) -> Iterator[Server]:
-    """A server that is ready, until the block ends."""
+    """Start `sameface serve`, yield it once it is ready, and stop it."""
     command = [sys.executable, "-m", "sameface", "serve", "--port", "0", "--log-level", "warning", *flags]
     environment = os.environ | {"SAMEFACE_DATA": str(data), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
