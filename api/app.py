@@ -12,7 +12,7 @@ from starlette.middleware.cors import CORSMiddleware
 from sameface.api.body.read_body import UploadBudget
 from sameface.api.errors import add_error_handlers
 from sameface.api.metrics import Metrics
-from sameface.api.middleware.request_id import RequestId
+from sameface.api.middleware.request_context import AddContext
 from sameface.api.middleware.request_meter import RequestMeter
 from sameface.api.middleware.time_limit import TimeLimit
 from sameface.api.routes import (
@@ -78,7 +78,7 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
             expose_headers=["X-Request-ID", "Retry-After"],
         )
     app.add_middleware(RequestMeter, metrics=app.state.metrics)
-    app.add_middleware(RequestId, seconds=settings.request_seconds)
+    app.add_middleware(AddContext, seconds=settings.request_seconds)
     return app
 
 

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from sameface.api.request_context import RequestContext, context_of
+from sameface.api.middleware.request_context import RequestContext, context_of
 from sameface.model.errors import Overloaded, SamefaceError
 
 log = logging.getLogger("sameface.errors")

@@ -30,11 +30,11 @@ class DataFolder:
 
     @property
     def gallery(self) -> Path:
-        """Who is enrolled: the one file that must not be lost."""
+        """The database of enrolled people: the one file that must not be lost."""
         return self.root.expanduser() / "gallery.db"
 
     def find_bundle(self, bundle: str | os.PathLike[str] | None) -> Path | None:
-        """The folder of a bundle that is given by its folder or by its name in `models`; None for None."""
+        """The folder of `bundle`, which is a folder or a name in `models`; None for None."""
         if bundle is None:
             return None
         named, folder = self.models / bundle, Path(bundle).expanduser()

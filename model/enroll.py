@@ -1,4 +1,4 @@
-"""Photos or embeddings to enrolled people: which faces were taken, which photos were not, what looks odd."""
+"""Enrols people from photos or embeddings: enrolled faces, rejected photos, and warnings are returned."""
 
 import hashlib
 import json
@@ -18,10 +18,10 @@ from sameface.model.store.records import Collection, NewFace, NewPerson, Remembe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnrollRequest:
-    """A person to enrol into a collection; with an idempotency key, once."""
+    """A person to enrol into a collection; retries with the same idempotency key enrol nobody twice."""
 
     collection: str
-    person_id: str | None = None  # None: one is made
+    person_id: str | None = None  # None: a random id
     name: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     photos: Sequence[Photo] = ()
@@ -47,7 +47,7 @@ class EnrollRequest:
 
 @dataclass(frozen=True, slots=True)
 class EnrolledFace(Value):
-    """A face that was taken; `image` is its place among the photos and embeddings sent, from 0."""
+    """An enrolled face; `image` is the index of its photo or embedding in the request, photos first."""
 
     face_id: str
     image: int
@@ -56,7 +56,7 @@ class EnrolledFace(Value):
 
 @dataclass(frozen=True, slots=True)
 class Rejection(Value):
-    """A photo that was not taken, and why."""
+    """A rejected photo: its index in the request, and the code and the sentence of the error."""
 
     image: int
     code: str
@@ -65,7 +65,7 @@ class Rejection(Value):
 
 @dataclass(frozen=True, slots=True)
 class Enrollment(Value):
-    """The answer of `enroll`: who was enrolled with which faces, what was rejected, what looks odd."""
+    """The answer of `enroll`: the person's id, the enrolled faces, the rejected photos and the warnings."""
 
     person_id: str
     faces: list[EnrolledFace]
@@ -83,8 +83,8 @@ class Enrollment(Value):
         )
 
 
-FaceOrReason: TypeAlias = NewFace | SamefaceError  # what became of one photo
-Outcome: TypeAlias = Enrollment | SamefaceError  # what became of one request
+FaceOrReason: TypeAlias = NewFace | SamefaceError  # of one photo: the face to enrol, or why it is rejected
+Outcome: TypeAlias = Enrollment | SamefaceError  # of one request: the answer, or why it failed
 PhotoOfRequest: TypeAlias = tuple[EnrollRequest, Photo]
 EmbedAll: TypeAlias = Callable[
     [Callable[[PhotoOfRequest], FaceOrReason], Sequence[PhotoOfRequest]], Awaitable[list[FaceOrReason]]
@@ -92,7 +92,7 @@ EmbedAll: TypeAlias = Callable[
 
 
 async def enroll(pipeline: Pipeline, gallery: Gallery, request: EnrollRequest) -> Enrollment:
-    """Enrol one person; a photo that is not fit is rejected, and if none is fit, the first reason is raised.
+    """Enrol one person; unfit photos are rejected, and if all are, the first photo's error is raised.
 
     A retry with the same idempotency key gets the first answer.
     """
@@ -108,9 +108,10 @@ async def enroll_many(
     collection: str,
     requests: Sequence[EnrollRequest | SamefaceError],
 ) -> list[Outcome]:
-    """Enrol many people, all that are fit in one transaction; photos wait for their turn in the queue.
+    """Enrol many people in one transaction; their photos wait for free places in the work queue.
 
-    A request that failed before, or fails here, does not fail the others.
+    Returns one outcome per request. An error among `requests` is returned in its place, and a request without
+    a fit face does not fail the rest.
     """
     outcomes: dict[int, Outcome] = {
         place: request for place, request in enumerate(requests) if isinstance(request, SamefaceError)
@@ -122,7 +123,7 @@ async def enroll_many(
             pipeline, gallery, collection, list(pending.values()), pipeline.queue.run_in_turn
         )
         outcomes |= dict(zip(pending, found, strict=True))
-    except SamefaceError as error:  # of the collection or the disk: none of these was written
+    except SamefaceError as error:  # the transaction failed: nobody was written
         outcomes |= dict.fromkeys(pending, error)
     for place, (first, same) in twins.items():
         outcomes[place] = outcomes[first] if same else key_reused()
@@ -136,7 +137,10 @@ async def enroll_all(
     requests: Sequence[EnrollRequest],
     embed_all: EmbedAll,
 ) -> list[Outcome]:
-    """Answer retries, embed the photos of the others by way of `embed_all`, and write who is fit."""
+    """One outcome per request: retries get the remembered response, all others are embedded and enrolled.
+
+    `embed_all` is the work queue's `run_all` or `run_in_turn`.
+    """
     collection, earlier = await gallery.read(find_earlier, gallery, name, requests)
     outcomes = {
         place: repeat_response(found, requests[place]) for place, found in enumerate(earlier) if found
@@ -159,7 +163,7 @@ async def enroll_all(
 async def embed_requests(
     pipeline: Pipeline, requests: Sequence[EnrollRequest], embed_all: EmbedAll
 ) -> list[list[FaceOrReason]]:
-    """For each request a face, or the reason why there is none, for each of its photos and embeddings."""
+    """For each request a face or an error per photo, then a face per embedding."""
 
     def embed(entry: PhotoOfRequest) -> FaceOrReason:
         request, photo = entry
@@ -184,7 +188,7 @@ def write_requests(
     requests: Sequence[EnrollRequest],
     faces: Sequence[Sequence[FaceOrReason]],
 ) -> list[Outcome]:
-    """Write people and faces together with the responses that retries will get."""
+    """Enrol the faces and remember the responses for retries, in one transaction; an outcome per request."""
     newcomers = [
         NewPerson(
             request.person_id or make_id(),
@@ -215,7 +219,7 @@ def write_requests(
 def find_earlier(
     gallery: Gallery, name: str, requests: Sequence[EnrollRequest]
 ) -> tuple[Collection, list[RememberedResponse | None]]:
-    """The collection, and for each request the response that was remembered for its idempotency key."""
+    """The collection, and for each request the response remembered for its idempotency key, or None."""
     collection = gallery.get_collection(name)
     keys = [request.idempotency_key for request in requests if request.idempotency_key]
     found = gallery.find_responses(collection, keys)
@@ -223,21 +227,21 @@ def find_earlier(
 
 
 def repeat_response(earlier: RememberedResponse, request: EnrollRequest) -> Outcome:
-    """The first answer, or an error if the key was sent with another request."""
+    """The answer that `earlier` remembers, or an error if its key was sent with another request."""
     if earlier.request_sha256 != request.fingerprint:
         return key_reused()
     return Enrollment.from_dict(earlier.response)
 
 
 def key_reused() -> IdempotencyKeyReused:
-    """The error of a key that stands for another request."""
+    """The error for an idempotency key that was sent with another request before."""
     return IdempotencyKeyReused("This Idempotency-Key was sent with another request before.")
 
 
 def set_twins_aside(requests: dict[int, EnrollRequest]) -> dict[int, tuple[int, bool]]:
-    """Remove from `requests` those whose idempotency key an earlier one has.
+    """Remove from `requests` every request whose idempotency key an earlier request has.
 
-    Returns for each of them the place of that earlier one, and whether both are the same request.
+    Returns, by the place of each removed request, the place of the earlier one and whether both are equal.
     """
     first: dict[str, int] = {}
     twins = {}
@@ -257,7 +261,7 @@ def reject_all(reasons: Sequence[FaceOrReason]) -> SamefaceError:
 
 
 def list_rejections(faces: Sequence[FaceOrReason]) -> list[Rejection]:
-    """The photos that were not taken."""
+    """The rejected photos, by their index in `faces`."""
     return [
         Rejection(place, face.code, face.detail)
         for place, face in enumerate(faces)
@@ -268,7 +272,7 @@ def list_rejections(faces: Sequence[FaceOrReason]) -> list[Rejection]:
 def describe_enrolment(
     newcomer: NewPerson, faces: Sequence[FaceOrReason], warnings: list[EnrollWarning]
 ) -> Enrollment:
-    """The answer about one newcomer."""
+    """The answer about `newcomer`, from the face or error of each photo and embedding in `faces`."""
     taken = [
         EnrolledFace(face.face_id, place, face.quality)
         for place, face in enumerate(faces)
@@ -283,7 +287,7 @@ def make_id() -> str:
 
 
 def to_new_face(face: EmbeddedFace, photo: Photo) -> NewFace:
-    """A face to enrol; whether its crop is kept is up to the collection."""
+    """The face to enrol, with its crop, which the store keeps only if the collection stores crops."""
     return NewFace(
         make_id(), face.embedding.values, face.quality.score, hash_photo(photo), encode_png(face.crop)
     )

@@ -13,7 +13,7 @@ from sameface.model.faces import Embedding, Value
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.store.records import Collection, NewFace, NewPerson
 
-CANDIDATES = 2  # of the gallery for each face: the person itself, and the most similar other one
+CANDIDATES = 2  # per face: the person itself, if enrolled before, and the most similar other person
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def warn_of_normalised(face: NewFace) -> list[EnrollWarning]:
 def warn_of_same_photos(
     gallery: Gallery, collection: Collection, entries: Sequence[Entry]
 ) -> list[list[EnrollWarning]]:
-    """For each face a warning if the same photo was enrolled before, here or in an entry before it."""
+    """For each face a warning if its photo was enrolled before, in the collection or in an earlier entry."""
     photos = [face.photo for _, face in entries if face.photo]
     owners = gallery.find_photos(collection, photos)
     seen = {photo: people[0] for photo, people in owners.items()}
@@ -70,7 +70,7 @@ def warn_of_same_photos(
 def warn_of_likenesses(
     gallery: Gallery, collection: Collection, entries: Sequence[Entry]
 ) -> list[list[EnrollWarning]]:
-    """For each face warnings of the other people it resembles, and of own faces that it does not."""
+    """For each face warnings if it resembles other people, or none of its own person's other faces."""
     try:
         same = gallery.thresholds.for_pair(AT_ANY_SIZE, calibration=collection.calibration).value
         alike = gallery.choose_threshold(collection, AT_ANY_SIZE).value
@@ -78,7 +78,7 @@ def warn_of_likenesses(
         return [[] for _ in entries]
     people = np.array([person_id for person_id, _ in entries])
     embeddings = np.stack([face.embedding for _, face in entries])
-    own = gallery.store.people.embeddings_of(collection, sorted(set(people.tolist())))
+    own = gallery.get_own_embeddings(collection, sorted(set(people.tolist())))
     probes = [Embedding(values, gallery.bundle.identity) for values in embeddings]
     found = gallery.search(collection, probes, CANDIDATES)
     warnings = []
@@ -114,7 +114,7 @@ def warn_of_others(face: NewFace, others: dict[str, float]) -> list[EnrollWarnin
 
 
 def warn_of_own(face: NewFace, closest: float, threshold: float) -> list[EnrollWarning]:
-    """A warning if the closest of the person's own faces is below the threshold."""
+    """A warning if `closest`, the similarity to the most similar of the person's own faces, is too low."""
     if closest >= threshold:
         return []
     return [EnrollWarning("unlike_own_faces", face.face_id, similarity=round(float(closest), DIGITS))]

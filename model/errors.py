@@ -4,7 +4,7 @@ from typing import Any
 
 
 class SamefaceError(Exception):
-    """A failure with a stable `code`; `facts` go to the caller beside the sentence."""
+    """A failure with a stable `code`, a sentence in `detail`, and `facts` that the caller gets as fields."""
 
     code = "internal"
 
@@ -30,12 +30,12 @@ class UnsupportedImage(SamefaceError):
 
 
 class ImageTooLarge(SamefaceError):
-    """More bytes or more pixels than the limit."""
+    """The photo has more bytes or pixels than the limit."""
 
     code = "image_too_large"
 
 
-# The faces in it.
+# The faces in the photo.
 
 
 class NoFaceFound(SamefaceError):
@@ -72,7 +72,7 @@ class NotCalibrated(SamefaceError):
 
 
 class InvalidRule(SamefaceError):
-    """No decision can be made by this threshold or this rate."""
+    """The threshold or the target rate is out of range, or both were given."""
 
     code = "invalid_request"
 
@@ -84,19 +84,19 @@ class FmrNotSupported(SamefaceError):
 
 
 class FpirNotSupported(SamefaceError):
-    """The calibration's data is too little for a rate this low in a gallery this large."""
+    """The calibration's data is too little for a false positive rate this low in a gallery this large."""
 
     code = "fpir_not_supported"
 
 
 class CalibrationRefused(SamefaceError):
-    """A calibration is damaged, of another bundle, or its data cannot carry one."""
+    """A calibration is damaged or of another bundle, or its name is invalid or taken."""
 
     code = "calibration_refused"
 
 
 class LabelsRefused(SamefaceError):
-    """A folder of labelled photos, or a list about it, cannot be measured on."""
+    """Error rates cannot be measured on these labelled photos, or with this CSV of groups."""
 
     code = "labels_refused"
 
@@ -123,7 +123,7 @@ class PersonNotFound(SamefaceError):
 
 
 class FaceNotFound(SamefaceError):
-    """The person has no such face."""
+    """The person has no face with this id."""
 
     code = "face_not_found"
 
@@ -135,13 +135,13 @@ class CalibrationNotFound(SamefaceError):
 
 
 class AlreadyExists(SamefaceError):
-    """Something else has this name or id."""
+    """A collection, person or face has this name or id already."""
 
     code = "already_exists"
 
 
 class IdempotencyKeyReused(SamefaceError):
-    """The key was sent before with another body."""
+    """The idempotency key was sent before with another request."""
 
     code = "idempotency_key_reused"
 
@@ -153,7 +153,7 @@ class InvalidEmbedding(SamefaceError):
 
 
 class InvalidId(SamefaceError):
-    """Nothing can have this name or id: no address could hold it."""
+    """The name or id is not 1 to 128 characters that fit into a URL."""
 
     code = "invalid_request"
 
@@ -165,19 +165,19 @@ class StorageFull(SamefaceError):
 
 
 class StoreRefused(SamefaceError):
-    """The gallery's file is of a newer version."""
+    """A newer version of sameface wrote the gallery's file."""
 
     code = "store_refused"
 
 
 class ArchiveRefused(SamefaceError):
-    """A file is no archive of a collection, or not as it was written."""
+    """A file is no archive of a collection, is damaged, or cannot be read or written."""
 
     code = "archive_refused"
 
 
 class ReembedRefused(SamefaceError):
-    """A collection lacks what its embeddings could be made again from."""
+    """Faces of the collection lack the crops that the new recogniser would embed."""
 
     code = "reembed_refused"
 
@@ -189,7 +189,7 @@ class PairsRefused(SamefaceError):
 
 
 class UpkeepRunning(SamefaceError):
-    """Another process is importing or reembedding."""
+    """Another process holds the lock for imports and re-embedding."""
 
     code = "upkeep_running"
 
@@ -198,13 +198,13 @@ class UpkeepRunning(SamefaceError):
 
 
 class Overloaded(SamefaceError):
-    """The queue is full: come back later."""
+    """The work queue is full: retry later."""
 
     code = "overloaded"
 
 
 class BundleRefused(SamefaceError):
-    """A bundle's hash, shape or contract does not fit."""
+    """A bundle is missing, damaged, or not what its contract says."""
 
     code = "bundle_refused"
 
@@ -216,12 +216,12 @@ class PullFailed(SamefaceError):
 
 
 class CannotServe(SamefaceError):
-    """The server cannot start as it is set up."""
+    """The server or a command cannot run with these settings."""
 
     code = "cannot_serve"
 
 
 class DeviceUnavailable(SamefaceError):
-    """A GPU was required and there is no working one."""
+    """A GPU was requested, and none works."""
 
     code = "device_unavailable"

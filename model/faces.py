@@ -1,4 +1,4 @@
-"""What a photo shows, as values that do not change: each step of the path adds its part."""
+"""Faces as frozen values: each step of the path, from detection to embedding, adds its fields."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -11,7 +11,7 @@ from PIL import Image
 
 Pixels: TypeAlias = NDArray[np.uint8]  # (height, width, 3), RGB
 Floats: TypeAlias = NDArray[np.float32]
-Keys: TypeAlias = NDArray[np.int64]  # of faces or people in the store
+Keys: TypeAlias = NDArray[np.int64]  # primary keys of faces or people in the store
 Point: TypeAlias = tuple[float, float]
 Photo: TypeAlias = bytes | Image.Image  # a file's content, or an image that was decoded elsewhere
 
@@ -59,7 +59,7 @@ class Box(Value):
 
     @property
     def shorter_side(self) -> float:
-        """The measure of a face's size: it is the lack of pixels that hurts."""
+        """The size of the face, in pixels of the side that has fewer."""
         return min(self.width, self.height)
 
 
@@ -91,7 +91,7 @@ class Quality(Value):
 
 @dataclass(frozen=True, slots=True)
 class Face(DetectedFace):
-    """A face as answers show it: where it is and how good, without pixels and without an embedding."""
+    """A face as answers show it: box, landmarks, score and quality, without crop or embedding."""
 
     quality: Quality
 
@@ -113,7 +113,7 @@ class Embedding:
 
     values: Floats  # (dimension,)
     identity: str
-    normalised: bool = False  # it was sent at another length than 1
+    normalised: bool = False  # a client sent it at another length than 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,7 +125,7 @@ class EmbeddedFace(AlignedFace):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FaceWithEmbedding(Face):
-    """A face as `embed` answers it."""
+    """A face in the answer of `embed`: with its embedding, without its crop."""
 
     embedding: Floats  # (dimension,), unit length
 
@@ -134,5 +134,5 @@ def are_unit(embeddings: Floats) -> NDArray[np.bool_]:
     """For each embedding (row), whether it is finite and has the length 1."""
     with np.errstate(invalid="ignore"):
         lengths = np.linalg.norm(embeddings.astype(np.float64), axis=1)
-    close: NDArray[np.bool_] = np.abs(lengths - 1) <= UNIT  # False for what is not a number
+    close: NDArray[np.bool_] = np.abs(lengths - 1) <= UNIT  # False for NaN
     return close

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, their hashes, and locks between processes."""
+"""Atomic writes, hashes of files, and locks between processes."""
 
 import fcntl
 import hashlib
@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write in the block; it takes the place of `path` when the block ends without an error."""
+    """Yield a temporary file to write; it replaces `path` when the block ends without an error."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:

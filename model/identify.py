@@ -13,7 +13,7 @@ from sameface.model.pipeline import Pipeline
 from sameface.model.store.records import Collection
 
 Probe: TypeAlias = Photo | Embedding
-Faces: TypeAlias = Sequence[EmbeddedFace | Embedding]  # of one probe
+Faces: TypeAlias = Sequence[EmbeddedFace | Embedding]  # the faces of one probe
 EmbedAll: TypeAlias = Callable[
     [Callable[[Photo], Faces | SamefaceError], Sequence[Photo]], Awaitable[list[Faces | SamefaceError]]
 ]
@@ -49,7 +49,7 @@ class IdentifiedFace(Value):
 
 @dataclass(frozen=True, slots=True)
 class Identification(Value):
-    """The answer to "who is this?", with everything that it rests on."""
+    """The answer to "who is this?", with the threshold, the calibration and the gallery's size behind it."""
 
     collection: str
     gallery_size: int
@@ -65,7 +65,7 @@ class Identification(Value):
 
 @dataclass(frozen=True, slots=True)
 class SearchOutcome:
-    """What one search of a collection found: for each probe its faces, or why it failed."""
+    """The result of one search: collection, threshold, and per probe the identified faces or an error."""
 
     collection: Collection
     threshold: Threshold
@@ -73,7 +73,7 @@ class SearchOutcome:
 
 
 async def identify(pipeline: Pipeline, gallery: Gallery, request: IdentifyRequest) -> Identification:
-    """Everybody in a photo, or the person of an embedding, among the people of a collection."""
+    """Search a collection for every face of a photo, or for an embedding; raises if the photo has no face."""
     stopwatch = pipeline.start_stopwatch()
     outcome = await search(pipeline, gallery, [request.probe], request, pipeline.queue.run_all, stopwatch)
     [results] = outcome.probes
@@ -100,9 +100,9 @@ async def identify_many(
     probes: Sequence[Probe | SamefaceError],
     options: SearchOptions,
 ) -> list[list[IdentifiedFace] | SamefaceError]:
-    """The faces of each probe; one that failed before, or fails here, does not fail the others.
+    """For each probe its identified faces or its error; an error among `probes` is returned in its place.
 
-    Photos wait for their turn in the queue.
+    Photos wait for free places in the work queue.
     """
     try:
         outcome = await search(pipeline, gallery, probes, options, pipeline.queue.run_in_turn)
@@ -119,9 +119,9 @@ async def search(
     embed_all: EmbedAll,
     stopwatch: Stopwatch | None = None,
 ) -> SearchOutcome:
-    """Embed the photos among the probes by way of `embed_all`, then search all faces at once.
+    """Embed the photos among the probes with `embed_all`, then search all faces in one batch.
 
-    Without a `stopwatch` every photo has its own, and nobody reads them.
+    `stopwatch` collects the times of all stages; without one, only the observer sees them.
     """
 
     def embed(photo: Photo) -> Faces | SamefaceError:
@@ -145,7 +145,7 @@ async def search(
 def search_faces(
     gallery: Gallery, probes: Sequence[Faces | SamefaceError], options: SearchOptions, stopwatch: Stopwatch
 ) -> SearchOutcome:
-    """Search the faces of all probes in the collection as it is now."""
+    """Search the faces of all probes in one batch, at the current revision of the collection."""
     collection = gallery.get_collection(options.collection)
     threshold = gallery.choose_threshold(collection, options.rule, options.fusion)
     everyone = [face for faces in probes if not isinstance(faces, SamefaceError) for face in faces]
@@ -164,7 +164,7 @@ def search_faces(
 
 
 def decide(face: EmbeddedFace | Embedding, candidates: list[Candidate], threshold: float) -> IdentifiedFace:
-    """A face with its candidates, the first of them as its match if it reaches the threshold."""
+    """The face with its candidates; the first one is its match if its similarity reaches `threshold`."""
     return IdentifiedFace(
         face=face.to_face() if isinstance(face, EmbeddedFace) else None,
         normalised=isinstance(face, Embedding) and face.normalised,

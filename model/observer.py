@@ -1,4 +1,4 @@
-"""What a caller may watch while work goes on: stages and their times, the queue, faces, progress."""
+"""Callbacks to watch the work: stages and their times, the queue, faces, batches, progress."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ def ignore_progress(step: str, done: int, total: int | None) -> None:
 
 
 class Observer:
-    """Listens to nothing; the server's metrics override what they count."""
+    """Callbacks that do nothing; the server's metrics override those that they count."""
 
     def stage(self, name: str, seconds: float) -> None:
         """A stage (decode, detect, align, embed, search, queue) took `seconds` for one photo or probe."""
@@ -27,7 +27,7 @@ class Observer:
         """One forward pass of the recogniser took `size` crops."""
 
     def similarity(self, operation: str, value: float) -> None:
-        """`verify` or `identify` decided on this similarity."""
+        """The operation `verify` or `identify` decided on the similarity `value`."""
 
 
 SILENT = Observer()
@@ -53,7 +53,7 @@ class Stopwatch:
             self.observer.stage(name, seconds)
 
     def milliseconds(self, *others: "Stopwatch") -> dict[str, float]:
-        """Work per stage, that of `others` included, and as `total` the wall time since this one started.
+        """The sum per stage over this stopwatch and `others`; `total` is the wall time since its own start.
 
         Photos are worked on at the same time, so the stages may add up to more than the total.
         """

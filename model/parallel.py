@@ -1,4 +1,4 @@
-"""Much work on several threads, its results in the order in which it was asked for."""
+"""An ordered, lazy map over threads."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
@@ -8,13 +8,13 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-PATIENCE = 8  # items per thread that may be under way: a slow one must not leave the other threads idle
+PATIENCE = 8  # items in flight per thread: a slow item must not leave the other threads idle
 
 
 def work_through(
     work: Callable[[Item], Result], items: Iterable[Item], threads: int
 ) -> Generator[Result, None, None]:
-    """The results in order; only a few items are under way at a time, however many there are."""
+    """Yield `work(item)` in the order of `items`, with at most `threads` * `PATIENCE` items in flight."""
     executor = ThreadPoolExecutor(threads, thread_name_prefix="work")
     under_way: deque[Future[Result]] = deque()
     try:

@@ -12,7 +12,7 @@ from sameface.model.bundles.bundle import load_bundle
 from sameface.model.data_folder import DataFolder
 from sameface.model.decision.calibration_files import Calibrations
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR, Thresholds
-from sameface.model.errors import BundleRefused, FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
+from sameface.model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
 from sameface.model.faces import (
     AlignedFace,
     DetectedFace,
@@ -58,7 +58,7 @@ class PipelineOptions:
     def in_folder(
         cls, folder: DataFolder, recognizer: Path | None = None, detector: Path | None = None, **others: Any
     ) -> "PipelineOptions":
-        """The options with the default bundles of a data folder where none is named."""
+        """The options for a data folder, whose default bundles stand in for those not given."""
         return cls(
             recognizer=(recognizer or folder.recognizer).expanduser(),
             detector=(detector or folder.detector).expanduser(),
@@ -69,7 +69,7 @@ class PipelineOptions:
 
 @dataclass(frozen=True, slots=True)
 class PhotoFaces(Generic[FaceKind]):
-    """The faces of one photo on their way: how many were found, those chosen, and the time they took."""
+    """The chosen faces of one photo between two steps, the number of faces found, and the stopwatch."""
 
     faces_found: int
     faces: list[FaceKind]
@@ -81,7 +81,7 @@ class Detection(Value):
     """The answer of `detect`: the faces of a photo, most prominent first."""
 
     faces: list[Face]
-    faces_found: int  # also those that `faces` or the limit left out
+    faces_found: int  # includes faces that the policy or `max_faces` left out
     timings_ms: dict[str, float]
 
 
@@ -95,33 +95,95 @@ class PhotoEmbeddings(Value):
     timings_ms: dict[str, float]
 
 
-class Pipeline:
-    """Takes photos to faces and embeddings; its `async` methods queue, the others do the work.
-
-    Without an embedder it finds and aligns faces, which is all that preparing a data set takes.
-    """
+class FaceFinder:
+    """Bytes to aligned faces, without a recogniser: all that preparing a data set takes."""
 
     def __init__(
         self,
         detector: Detector,
-        embedder: Embedder | None,
         crop_shape: CropShape,
         options: PipelineOptions,
         observer: Observer = SILENT,
     ) -> None:
-        self.observer = observer
         self.detector = detector
         self.crop_shape = crop_shape
         self.options = options
-        self.queue = WorkQueue(options.threads, options.queue, self.observer)
-        self._embedder = embedder
+        self.observer = observer
 
-    @property
-    def embedder(self) -> Embedder:
-        """The recogniser."""
-        if self._embedder is None:
-            raise BundleRefused("This pipeline was opened without a recogniser.")
-        return self._embedder
+    def find_faces(
+        self, photo: Photo, policy: str, stopwatch: Stopwatch | None = None
+    ) -> PhotoFaces[AlignedFace]:
+        """Bytes -> image -> detect -> align; a large photo is decoded in full only for a small face."""
+        stopwatch = stopwatch or self.start_stopwatch()
+        with stopwatch.stage("decode"):
+            image, scale = decode_coarsely(photo, self.options.limits, self.detector.options.max_side)
+        with stopwatch.stage("detect"):
+            detected = self.detector.detect(image)
+        self.observer.faces(len(detected))
+        chosen = FACE_POLICIES[policy](detected, image.size)[: self.options.max_faces]
+        if scale > 1 and any(self.is_coarse(face) for face in chosen):
+            with stopwatch.stage("decode"):
+                image = decode_image(photo, self.options.limits)
+            chosen, scale = [face.enlarge(scale) for face in chosen], 1
+        with stopwatch.stage("align"):
+            faces = [self.align(image, face, scale) for face in chosen]
+        return PhotoFaces(len(detected), faces, stopwatch)
+
+    def is_coarse(self, face: DetectedFace) -> bool:
+        """Whether the crop would enlarge this face, so that an image decoded in full has more detail."""
+        enlargement, _ = fit_similarity(face.landmarks, self.crop_shape.template)
+        return abs(enlargement) > 1
+
+    def align(self, image: Image.Image, face: DetectedFace, scale: int) -> AlignedFace:
+        """The face with its crop and quality, in pixels of the photo, of which `image` has one in `scale`."""
+        crop = align_face(image, face.landmarks, *self.crop_shape)
+        shown = face.enlarge(scale) if scale > 1 else face
+        return AlignedFace(shown.box, shown.landmarks, shown.score, assess_quality(shown, crop), crop)
+
+    def find_one_face(
+        self, photo: Photo, policy: str, min_quality: float = 0.0, *, name: str | None = None
+    ) -> PhotoFaces[AlignedFace]:
+        """The face of a photo to compare, if it is fit; an error carries `name` as its fact `image`."""
+        try:
+            found = self.find_faces(photo, policy)
+            self.refuse_unfit(found, min_quality)
+        except SamefaceError as error:
+            if name:
+                error.facts["image"] = name
+            raise
+        return found
+
+    def refuse_unfit(self, found: PhotoFaces[AlignedFace], min_quality: float) -> None:
+        """Raise if the photo has no face, or one of too few pixels or of a quality below `min_quality`."""
+        if not found.faces:
+            raise NoFaceFound("No face was found in the photo.", faces_found=0)
+        quality, smallest = found.faces[0].quality, self.options.min_face_pixels
+        if quality.size < smallest:
+            raise FaceTooSmall(
+                f"The face has {quality.size:.0f} pixels; {smallest:.0f} are needed.", limit=smallest
+            )
+        if quality.score < min_quality:
+            raise LowQualityFace(
+                f"The face's quality is {quality.score}; {min_quality} was asked for.",
+                limit=min_quality,
+                issues=quality.issues,
+            )
+
+    def start_stopwatch(self) -> Stopwatch:
+        """A stopwatch for one request or one photo, which also tells the observer."""
+        return Stopwatch(self.observer)
+
+
+class Pipeline(FaceFinder):
+    """Photos to embedded faces; `async` methods use the work queue, all others run on the calling thread."""
+
+    def __init__(
+        self, detector: Detector, embedder: Embedder, options: PipelineOptions, observer: Observer = SILENT
+    ) -> None:
+        contract = embedder.bundle.contract
+        super().__init__(detector, CropShape(contract.template, contract.input_size), options, observer)
+        self.embedder = embedder
+        self.queue = WorkQueue(options.threads, options.queue, observer)
 
     @cached_property
     def thresholds(self) -> Thresholds:
@@ -147,45 +209,17 @@ class Pipeline:
         name = self.embedder.bundle.contract.name
         return PhotoEmbeddings(name, faces, found.faces_found, stopwatch.milliseconds())
 
-    def start_stopwatch(self) -> Stopwatch:
-        """A stopwatch for one request, or for one photo of it."""
-        return Stopwatch(self.observer)
-
-    def find_faces(
-        self, photo: Photo, policy: str, stopwatch: Stopwatch | None = None
-    ) -> PhotoFaces[AlignedFace]:
-        """Bytes -> image -> detect -> align; a large photo is decoded in full only for a small face."""
-        stopwatch = stopwatch or self.start_stopwatch()
-        with stopwatch.stage("decode"):
-            image, scale = decode_coarsely(photo, self.options.limits, self.detector.options.max_side)
-        with stopwatch.stage("detect"):
-            detected = self.detector.detect(image)
-        self.observer.faces(len(detected))
-        chosen = FACE_POLICIES[policy](detected, image.size)[: self.options.max_faces]
-        if scale > 1 and any(self.is_coarse(face) for face in chosen):
-            with stopwatch.stage("decode"):
-                image = decode_image(photo, self.options.limits)
-            chosen, scale = [face.enlarge(scale) for face in chosen], 1
-        with stopwatch.stage("align"):
-            faces = [self.align(image, face, scale) for face in chosen]
-        return PhotoFaces(len(detected), faces, stopwatch)
-
-    def is_coarse(self, face: DetectedFace) -> bool:
-        """Whether a crop would have more pixels than the image has of this face."""
-        enlargement, _ = fit_similarity(face.landmarks, self.crop_shape.template)
-        return abs(enlargement) > 1
-
-    def align(self, image: Image.Image, face: DetectedFace, scale: int) -> AlignedFace:
-        """The face in pixels of the photo, with its crop on the template and its quality."""
-        crop = align_face(image, face.landmarks, *self.crop_shape)
-        shown = face.enlarge(scale) if scale > 1 else face
-        return AlignedFace(shown.box, shown.landmarks, shown.score, assess_quality(shown, crop), crop)
-
     def embed_faces(
         self, photo: Photo, policy: str, stopwatch: Stopwatch | None = None
     ) -> PhotoFaces[EmbeddedFace]:
         """Bytes -> image -> detect -> align -> embed."""
         return self.add_embeddings(self.find_faces(photo, policy, stopwatch))
+
+    def embed_one_face(
+        self, photo: Photo, policy: str, min_quality: float = 0.0, *, name: str | None = None
+    ) -> PhotoFaces[EmbeddedFace]:
+        """The face of `find_one_face`, with its embedding."""
+        return self.add_embeddings(self.find_one_face(photo, policy, min_quality, name=name))
 
     def add_embeddings(self, found: PhotoFaces[AlignedFace]) -> PhotoFaces[EmbeddedFace]:
         """The faces that were found, each with its embedding."""
@@ -197,55 +231,18 @@ class Pipeline:
         ]
         return PhotoFaces(found.faces_found, faces, found.stopwatch)
 
-    def find_one_face(
-        self, photo: Photo, policy: str, min_quality: float = 0.0, *, name: str | None = None
-    ) -> PhotoFaces[AlignedFace]:
-        """The one face of a photo that is to be compared; an error carries `name` to say which photo."""
-        try:
-            found = self.find_faces(photo, policy)
-            self.refuse_unfit(found, min_quality)
-        except SamefaceError as error:
-            if name:
-                error.facts["image"] = name
-            raise
-        return found
-
-    def embed_one_face(
-        self, photo: Photo, policy: str, min_quality: float = 0.0, *, name: str | None = None
-    ) -> PhotoFaces[EmbeddedFace]:
-        """The same face, embedded."""
-        return self.add_embeddings(self.find_one_face(photo, policy, min_quality, name=name))
-
-    def refuse_unfit(self, found: PhotoFaces[AlignedFace], min_quality: float) -> None:
-        """Raise if the photo has no face, or one of too few pixels or of a quality below `min_quality`."""
-        if not found.faces:
-            raise NoFaceFound("No face was found in the photo.", faces_found=0)
-        quality, smallest = found.faces[0].quality, self.options.min_face_pixels
-        if quality.size < smallest:
-            raise FaceTooSmall(
-                f"The face has {quality.size:.0f} pixels; {smallest:.0f} are needed.", limit=smallest
-            )
-        if quality.score < min_quality:
-            raise LowQualityFace(
-                f"The face's quality is {quality.score}; {min_quality} was asked for.",
-                limit=min_quality,
-                issues=quality.issues,
-            )
-
     def warm_up(self) -> None:
-        """Run every session once, so that no first caller pays for it."""
+        """Run every session once, so that the first request is not slower."""
         width, height = self.crop_shape.size
         photo = Image.new("RGB", (self.options.detection.max_side,) * 2)
-        for _ in range(self.options.threads):  # idle sessions take turns
+        for _ in range(self.options.threads):  # the pools lend their idle sessions in turn
             self.detector.detect(photo)
-            if self._embedder:
-                self._embedder.embed([np.zeros((height, width, 3), np.uint8)])
+            self.embedder.embed([np.zeros((height, width, 3), np.uint8)])
 
     def close(self) -> None:
-        """Wait for the photos in work, and drop those that wait."""
+        """Finish the photos in work, cancel those that wait, and end the threads."""
         self.queue.close()
-        if self._embedder:
-            self._embedder.close()
+        self.embedder.close()
 
 
 def open_pipeline(options: PipelineOptions, observer: Observer = SILENT) -> Pipeline:
@@ -253,15 +250,14 @@ def open_pipeline(options: PipelineOptions, observer: Observer = SILENT) -> Pipe
     recognizer = load_bundle(options.recognizer, "recogniser")
     device = select_device(options.device)
     embedder = open_embedder(recognizer, device, options.cache, options.threads, observer)
-    crop_shape = CropShape(recognizer.contract.template, recognizer.contract.input_size)
-    pipeline = Pipeline(open_detector(options, device), embedder, crop_shape, options, observer)
+    pipeline = Pipeline(open_detector(options, device), embedder, options, observer)
     pipeline.warm_up()
     return pipeline
 
 
-def open_face_finder(options: PipelineOptions, crop_shape: CropShape) -> Pipeline:
-    """A pipeline without a recogniser: it finds faces and aligns them to `crop_shape`."""
-    return Pipeline(open_detector(options, select_device(options.device)), None, crop_shape, options)
+def open_face_finder(options: PipelineOptions, crop_shape: CropShape) -> FaceFinder:
+    """A face finder that aligns faces to `crop_shape`."""
+    return FaceFinder(open_detector(options, select_device(options.device)), crop_shape, options)
 
 
 def open_detector(options: PipelineOptions, device: str) -> Detector:

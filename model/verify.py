@@ -32,7 +32,7 @@ class VerifyRequest:
 
 @dataclass(frozen=True, slots=True)
 class ComparedPhoto(Value):
-    """A photo of the comparison: the faces found in it, and the one that was compared."""
+    """A photo of the comparison: the number of faces found, and the face that was compared."""
 
     faces_found: int
     face: Face
@@ -48,7 +48,7 @@ class ComparedPerson(Value):
 
 @dataclass(frozen=True, slots=True)
 class Decision(Value):
-    """The answer to "is this the same face?", with everything that it rests on."""
+    """The answer to "is this the same face?", with the similarity, threshold and calibration behind it."""
 
     same_person: bool
     similarity: float
@@ -91,13 +91,14 @@ async def verify(pipeline: Pipeline, gallery: Gallery, request: VerifyRequest) -
     else:
         similarity, reference = measure_similarity(probe, found[1].faces[0].embedding), compared[1]
     pipeline.observer.similarity("verify", similarity)
+    judgement = threshold.judge(similarity)
     return Decision(
-        same_person=similarity >= threshold.value,
+        same_person=judgement.same_person,
         similarity=similarity,
         threshold=threshold.value,
         target_fmr=threshold.target,
-        estimated_fmr=threshold.estimate(similarity),
-        extrapolated=threshold.is_extrapolated(similarity),
+        estimated_fmr=judgement.estimated_fmr,
+        extrapolated=judgement.extrapolated,
         calibration=threshold.calibration_name,
         model=pipeline.embedder.bundle.contract.name,
         probe=compared[0],

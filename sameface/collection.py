@@ -9,7 +9,7 @@ from sameface.engine import Engine
 from sameface.model.decision.thresholds import Rule
 from sameface.model.enroll import Enrollment, EnrollRequest, enroll
 from sameface.model.faces import Embedding, Photo
-from sameface.model.gallery.gallery import Gallery
+from sameface.model.gallery.gallery import Roster
 from sameface.model.identify import Identification, IdentifyRequest, identify
 from sameface.model.photo.embed import accept_embedding
 from sameface.model.photo.image import hash_photo
@@ -151,7 +151,7 @@ class Collection:
         return [found.get(each, []) for each in hashes]
 
     @property
-    def _people(self) -> Gallery:
+    def _people(self) -> Roster:
         return self._engine.people
 
     def _enroll(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from sameface.model.data_folder import DataFolder
-from sameface.model.gallery.gallery import Gallery, open_gallery
+from sameface.model.gallery.gallery import Gallery, Roster, open_gallery
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
 
 Result = TypeVar("Result")
@@ -43,9 +43,9 @@ class Engine:
         return gallery
 
     @property
-    def people(self) -> Gallery:
-        """The gallery without a recogniser: enough to list, change and forget people of any recogniser."""
-        people: Gallery = self._once("people", lambda: Gallery(self.folder.gallery))
+    def people(self) -> Roster:
+        """The people of all collections, whichever recogniser they belong to; needs no networks."""
+        people: Roster = self._once("people", lambda: Roster(self.folder.gallery))
         return people
 
     def _once(self, name: str, open_part: Callable[[], Any]) -> Any:

@@ -8,7 +8,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from sameface.api.access.keys import find_key
 from sameface.api.errors import Forbidden, Unauthorized
-from sameface.api.request_context import context_of
+from sameface.api.middleware.request_context import context_of
 from sameface.api.settings import Settings
 
 bearer = HTTPBearer(auto_error=False, description="Needed only where the server has API keys.")

@@ -1,56 +1,70 @@
-"""The fields of a form, part by part as they stream in."""
+"""The fields of a form, read part by part as they stream in."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
-from sameface.api.body.multipart import PartReader
+from sameface.api.body.multipart import PartData, PartEvent, PartParser, PartStart
 from sameface.api.errors import InvalidRequest, TooManyImages
 from sameface.api.settings import Settings
 from sameface.model.errors import ImageTooLarge
 
 MAX_FIELD_BYTES = 64_000  # of a form field that is no image
 MAX_PARTS = 100
+MAX_NAME = 100
 
 
-class FormReader(PartReader):
-    """Collects the parts of a multipart body, refusing a part as soon as it is too large.
+async def read_form(
+    chunks: AsyncIterator[bytes], boundary: bytes, photos: dict[str, bool], settings: Settings
+) -> dict[str, Any]:
+    """The fields of a multipart body: photos as bytes, all else as text.
 
-    `photos` has the fields that are images, and whether each takes many.
+    `photos` has the fields that are images, and whether each takes many. A part is refused as soon as it is
+    too large.
     """
+    parser, form = PartParser(boundary), Form(photos, settings)
+    async for chunk in chunks:
+        for event in parser.parse(chunk):
+            form.take(event)
+    parser.check_end()
+    return form.fields
 
-    def __init__(self, boundary: bytes, photos: dict[str, bool], settings: Settings) -> None:
-        super().__init__(boundary)
+
+class Form:
+    """The fields that are complete, and the part that is coming in."""
+
+    def __init__(self, photos: dict[str, bool], settings: Settings) -> None:
         self.photos = photos
         self.settings = settings
         self.fields: dict[str, Any] = {}
         self.images = 0
 
-    def write(self, chunk: bytes) -> None:
-        """The next bytes of the body."""
-        self.parse(chunk)
+    def take(self, event: PartEvent) -> None:
+        """Take the next event of the body."""
+        if isinstance(event, PartStart):
+            self.start_part(event.name[:MAX_NAME], is_file=event.filename is not None)
+        elif isinstance(event, PartData):
+            self.add_to_part(event.content)
+        else:
+            self.end_part()
 
-    def close(self) -> dict[str, Any]:
-        """The fields once the body has ended: photos as bytes, all else as text."""
-        self.check_end()
-        return self.fields
-
-    def start_part(self, options: dict[bytes, bytes]) -> None:
-        """Which field it is, and how large it may get."""
-        self.name = options.get(b"name", b"").decode("utf-8", "replace")[:100]
-        if not self.name:
+    def start_part(self, name: str, *, is_file: bool) -> None:
+        """Begin the field `name`, if the form may have it."""
+        if not name:
             raise InvalidRequest("A part has no name.")
-        if self.name in self.fields and not self.photos.get(self.name):
-            raise InvalidRequest(f"The part {self.name!r} was sent twice.")
+        if name in self.fields and not self.photos.get(name):
+            raise InvalidRequest(f"The part {name!r} was sent twice.")
         if len(self.fields) >= MAX_PARTS:
             raise InvalidRequest(f"A form may have {MAX_PARTS} parts.")
-        self.is_image = self.name in self.photos or b"filename" in options
+        self.name, self.content = name, bytearray()
+        self.is_image = name in self.photos or is_file
         self.images += self.is_image
         if self.images > self.settings.max_images:
             limit = self.settings.max_images
             raise TooManyImages(f"A request may have {limit} images.", limit=limit)
 
-    def add_to_part(self, data: bytes, start: int, end: int) -> None:
-        """More of a part's content."""
-        self.content += data[start:end]
+    def add_to_part(self, content: bytes) -> None:
+        """Add to the content of the part, which has a limit."""
+        self.content += content
         if self.is_image and len(self.content) > self.settings.max_image_bytes:
             limit = self.settings.max_image_bytes
             raise ImageTooLarge(f"An image may have {limit} bytes.", limit=limit, image=self.name)
@@ -58,7 +72,7 @@ class FormReader(PartReader):
             raise InvalidRequest(f"The part {self.name!r} may have {MAX_FIELD_BYTES} bytes.")
 
     def end_part(self) -> None:
-        """A part is complete."""
+        """Make the part a field."""
         if self.photos.get(self.name):
             self.fields.setdefault(self.name, []).append(bytes(self.content))
         elif self.name in self.photos:

@@ -1,7 +1,8 @@
 """A multipart body, taken apart as it streams in."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
@@ -11,52 +12,72 @@ from sameface.api.errors import InvalidRequest
 MAX_HEADER_BYTES = 8_000  # of one part's headers
 
 
-class PartReader(ABC):
-    """Parses boundaries and headers; what is done with a part is its readers' own."""
+@dataclass(frozen=True, slots=True)
+class PartStart:
+    """A part begins: its name, and its file name if it has one."""
+
+    name: str
+    filename: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartData:
+    """Some more of the content of a part."""
+
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PartEnd:
+    """A part is complete."""
+
+
+PartEvent: TypeAlias = PartStart | PartData | PartEnd
+
+
+class PartParser:
+    """Turns the chunks of a multipart body into the events of its parts."""
 
     def __init__(self, boundary: bytes) -> None:
         if not boundary:
             raise InvalidRequest("The content type names no boundary.")
-        self._finished = False
         callbacks: dict[str, Callable[..., None]] = {
             "on_part_begin": self._begin_part,
             "on_header_field": self._add_to_header_name,
             "on_header_value": self._add_to_header_value,
             "on_header_end": self._end_header,
             "on_headers_finished": self._end_headers,
-            "on_part_data": self.add_to_part,
-            "on_part_end": self.end_part,
-            "on_end": self._finish,
+            "on_part_data": lambda data, start, end: self._events.append(PartData(data[start:end])),
+            "on_part_end": lambda: self._events.append(PartEnd()),
+            "on_end": self._end_body,
         }
-        self._parser = MultipartParser(boundary, callbacks)  # type: ignore[arg-type]
+        self._events: list[PartEvent] = []
+        self._finished = False
+        try:
+            self._parser = MultipartParser(boundary, callbacks)  # type: ignore[arg-type]
+        except FormParserError as error:
+            raise InvalidRequest("The boundary of the multipart body is not valid.") from error
 
-    @abstractmethod
-    def start_part(self, options: dict[bytes, bytes]) -> None:
-        """A part comes: `options` has its name, and the file name if it has one."""
-
-    @abstractmethod
-    def add_to_part(self, data: bytes, start: int, end: int) -> None:
-        """More of a part's content."""
-
-    @abstractmethod
-    def end_part(self) -> None:
-        """A part is complete."""
-
-    def parse(self, chunk: bytes) -> None:
-        """The next bytes of the body."""
+    def parse(self, chunk: bytes) -> Iterator[PartEvent]:
+        """The events in the next bytes of the body; raises, after the events before it, what is malformed."""
+        failure = None
         try:
             self._parser.write(chunk)
-        except FormParserError as error:
-            raise InvalidRequest("The multipart body is malformed.") from error
+        except FormParserError:
+            failure = InvalidRequest("The multipart body is malformed.")
+        except InvalidRequest as error:
+            failure = error
+        events, self._events = self._events, []
+        yield from events
+        if failure:
+            raise failure
 
     def check_end(self) -> None:
-        """The body has ended, and must be complete."""
+        """Raise if the body, which has ended, lacks its closing boundary."""
         if not self._finished:
             raise InvalidRequest("The multipart body ends before its closing boundary.")
 
     def _begin_part(self) -> None:
-        """Forget the part before."""
-        self.content = bytearray()
         self._headers: dict[str, bytes] = {}
         self._header_bytes = 0
         self._header_name = self._header_value = b""
@@ -68,7 +89,7 @@ class PartReader(ABC):
         self._header_value += self._take_header(data[start:end])
 
     def _take_header(self, data: bytes) -> bytes:
-        """A header holds a name, not a payload."""
+        """Count the bytes of a header, which holds a name and not a payload."""
         self._header_bytes += len(data)
         if self._header_bytes > MAX_HEADER_BYTES:
             raise InvalidRequest("A part's headers are too long.")
@@ -80,8 +101,13 @@ class PartReader(ABC):
 
     def _end_headers(self) -> None:
         _, options = parse_options_header(self._headers.get("content-disposition", b""))
-        self.start_part(options)
+        name, filename = options.get(b"name", b""), options.get(b"filename")
+        self._events.append(
+            PartStart(
+                name.decode("utf-8", "replace"),
+                None if filename is None else filename.decode("utf-8", "replace"),
+            )
+        )
 
-    def _finish(self) -> None:
-        """The closing boundary was seen."""
+    def _end_body(self) -> None:
         self._finished = True

@@ -1,16 +1,15 @@
 """Reads a request's body while it streams in, multipart or JSON, into the fields that a route takes."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from python_multipart.multipart import parse_options_header
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers
-from starlette.types import Scope
 
-from sameface.api.body.form import MAX_FIELD_BYTES, FormReader
+from sameface.api.body.form import MAX_FIELD_BYTES, read_form
 from sameface.api.errors import (
     BodyTooLarge,
     InvalidRequest,
@@ -18,6 +17,7 @@ from sameface.api.errors import (
     UnsupportedMediaType,
     to_invalid_request,
 )
+from sameface.api.middleware.request_context import context_of
 from sameface.api.schemas.fields import Photo
 from sameface.api.settings import Settings
 from sameface.model.errors import Overloaded
@@ -46,6 +46,15 @@ class UploadBudget:
         """Bytes that are no longer held for a body."""
         self.taken -= count
 
+    @contextmanager
+    def reserved(self, count: int) -> Iterator[None]:
+        """Hold `count` bytes for the block: a batch reserves what it may hold for as long as it lasts."""
+        self.take(count)
+        try:
+            yield
+        finally:
+            self.give_back(count)
+
 
 def body_of(schema: type[Body]) -> Callable[[Request], Awaitable[Body]]:
     """A dependency that reads the body into this schema."""
@@ -57,10 +66,8 @@ def body_of(schema: type[Body]) -> Callable[[Request], Awaitable[Body]]:
         limit = int(images * settings.max_image_bytes * BASE64_GROWTH) + MAX_FIELD_BYTES
         kind, options = parse_options_header(request.headers.get("content-type", ""))
         if kind == b"multipart/form-data":
-            form = FormReader(options.get(b"boundary", b""), photos, settings)
-            async for chunk in limit_body(request, limit):
-                form.write(chunk)
-            return validate(schema, form.close())
+            chunks = limit_body(request, limit)
+            return validate(schema, await read_form(chunks, options.get(b"boundary", b""), photos, settings))
         if kind == b"application/json":
             body = bytearray()
             async for chunk in limit_body(request, limit):
@@ -71,7 +78,7 @@ def body_of(schema: type[Body]) -> Callable[[Request], Awaitable[Body]]:
                 parsed = await run_in_threadpool(parse_json, body, schema)
             limit_images(parsed, photos, settings.max_images)
             return parsed
-        if not kind and not has_body(request.scope):
+        if not kind and not context_of(request.scope).has_body:
             return validate(schema, {})
         raise UnsupportedMediaType("Send multipart/form-data or application/json.")
 
@@ -83,12 +90,6 @@ def find_photos(schema: type[BaseModel]) -> dict[str, bool]:
     kinds = {name: field.annotation for name, field in schema.model_fields.items()}
     images = (bytes, Photo | None, list[Photo])
     return {name: kind == list[Photo] for name, kind in kinds.items() if kind in images}
-
-
-def has_body(scope: Scope) -> bool:
-    """Whether the client announced that it sends something."""
-    headers = Headers(scope=scope)
-    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
 async def limit_body(request: Request, limit: int) -> AsyncIterator[bytes]:

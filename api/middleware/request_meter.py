@@ -6,7 +6,7 @@ from functools import partial
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sameface.api.metrics import Metrics
-from sameface.api.request_context import context_of
+from sameface.api.middleware.request_context import context_of
 
 CLIENT_GONE = 499  # in the place of a status, for a client that left before its response
 

@@ -8,9 +8,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sameface.api.body.read_body import has_body
 from sameface.api.errors import TimedOut, internal_error, to_problem
-from sameface.api.request_context import RequestContext, context_of
+from sameface.api.middleware.request_context import RequestContext, context_of
 from sameface.model.errors import SamefaceError
 
 log = logging.getLogger("sameface.requests")
@@ -30,8 +29,8 @@ class TimeLimit:
         """Handle one connection event."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        client = Client(receive, send, has_body=has_body(scope))
         context = context_of(scope)
+        client = Client(receive, send, has_body=context.has_body)
         deadline = context.deadline
         answer = asyncio.ensure_future(self.app(scope, client.receive, client.send))
         hang_up = asyncio.ensure_future(client.wait_for_hang_up())

@@ -23,15 +23,10 @@ class VerifyRequest(Request):
     min_quality: float = Field(0.0, ge=0, le=1, description="Refuse a face of a lower quality score.")
 
     @model_validator(mode="after")
-    def refuse_two_rules(self) -> "VerifyRequest":
-        """A threshold and a rate are two answers to one question."""
+    def need_one_rule_and_one_reference(self) -> "VerifyRequest":
+        """At most one of threshold and rate; either a photo or an enrolled person."""
         if self.threshold is not None and self.target_fmr is not None:
             raise ValueError("send threshold or target_fmr, not both")
-        return self
-
-    @model_validator(mode="after")
-    def need_one_reference(self) -> "VerifyRequest":
-        """Either a photo or an enrolled person."""
         enrolled = (self.collection is not None, self.person_id is not None)
         if enrolled not in ((False, False), (True, True)) or any(enrolled) == (self.reference is not None):
             raise ValueError("send reference, or collection and person_id")

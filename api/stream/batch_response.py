@@ -8,7 +8,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any, ClassVar, Protocol
 
 from fastapi import Request
@@ -20,7 +20,7 @@ from starlette.types import Message, Receive, Scope, Send
 from sameface.api.body.form import MAX_FIELD_BYTES
 from sameface.api.body.read_body import UploadBudget, parse_json, validate
 from sameface.api.errors import BodyTooLarge, TimedOut, describe_failure, internal_error
-from sameface.api.request_context import RequestContext, context_of
+from sameface.api.middleware.request_context import RequestContext, context_of
 from sameface.api.settings import Settings
 from sameface.api.stream.entries import Entry, reader_for
 from sameface.api.stream.mailbox import Mailbox
@@ -69,18 +69,15 @@ class BatchResponse(Response):
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         """Read, work and send until the last answer is out or the client is gone."""
         share = min(WAITING_BYTES, self.uploads.limit // FEWEST_STREAMS)
-        self.uploads.take(share)  # for as long as the stream lasts
-        mailbox, unread = Mailbox(share), UnreadAnswers(self.settings.max_unread_bytes)
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self.read(receive, mailbox))
-                tasks.create_task(self.answer(mailbox, unread))
-                tasks.create_task(self.send(unread, send))
-        except* ClientDisconnect:
-            pass  # nobody is left to answer
-        finally:
-            unread.close()
-            self.uploads.give_back(share)
+        with self.uploads.reserved(share), closing(UnreadAnswers(self.settings.max_unread_bytes)) as unread:
+            mailbox = Mailbox(share)
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(self.read(receive, mailbox))
+                    tasks.create_task(self.answer(mailbox, unread))
+                    tasks.create_task(self.send(unread, send))
+            except* ClientDisconnect:
+                pass  # nobody is left to answer
 
     async def read(self, receive: Receive, mailbox: Mailbox) -> None:
         """Put the entries of the body into the mailbox, as fast as there is room."""
@@ -90,16 +87,15 @@ class BatchResponse(Response):
             if message is None:
                 seconds = self.settings.request_seconds
                 problem = TimedOut(f"Nothing arrived for {seconds:g} seconds.", limit=seconds)
-                await mailbox.put([Entry(number + 1, problem)])
-                break
+                return await mailbox.put([Entry(number + 1, problem)], last=True)
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
             self.renew_deadline()
             more = message.get("more_body", False)
-            found = self.reader.write(message.get("body", b"")) + ([] if more else self.reader.close())
+            found = self.reader.read(message.get("body", b""), last=not more)
             number = found[-1].number if found else number
-            await mailbox.put(found)
-        await mailbox.close()
+            await mailbox.put(found, last=not more)
+        return None
 
     async def receive(self, receive: Receive) -> Message | None:
         """The next message, or None if nothing moves for the time limit of a request.

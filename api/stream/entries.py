@@ -1,13 +1,12 @@
 """The entries of a batch as they arrive: lines of NDJSON, or the photos of a form."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from python_multipart.multipart import parse_options_header
 
 from sameface.api.body.form import MAX_FIELD_BYTES
-from sameface.api.body.multipart import PartReader
+from sameface.api.body.multipart import PartData, PartEvent, PartParser, PartStart
 from sameface.api.body.read_body import BASE64_GROWTH
 from sameface.api.errors import InvalidRequest, UnsupportedMediaType
 from sameface.api.settings import Settings
@@ -24,22 +23,14 @@ class Entry:
     number: int  # from 1
     content: bytes | dict[str, Any] | SamefaceError
     id: str | None = None
-    content_bytes: int = 0
-
-    @property
-    def size(self) -> int:
-        """The bytes that it takes in memory, about; an empty entry takes some too."""
-        return ENTRY_BYTES + self.content_bytes
+    size: int = ENTRY_BYTES  # bytes in memory, about
 
 
 class EntryReader(Protocol):
     """Turns the chunks of a body into entries."""
 
-    def write(self, chunk: bytes) -> list[Entry]:
-        """The entries that are complete with this chunk."""
-
-    def close(self) -> list[Entry]:
-        """What is left at the end of the body."""
+    def read(self, chunk: bytes, *, last: bool) -> list[Entry]:
+        """The entries that are complete with this chunk, which may be the last of the body."""
 
 
 def reader_for(content_type: str, settings: Settings) -> EntryReader:
@@ -61,16 +52,12 @@ class LineReader:
         self._too_long = False
         self._number = 0
 
-    def write(self, chunk: bytes) -> list[Entry]:
-        """The lines that are complete with this chunk."""
+    def read(self, chunk: bytes, *, last: bool) -> list[Entry]:
+        """The lines that are complete with this chunk; the last line of a body needs no end."""
         *ends, rest = chunk.split(b"\n")
         entries = [entry for end in ends for entry in self._end(end)]
         self._add(rest)
-        return entries
-
-    def close(self) -> list[Entry]:
-        """A last line without an end."""
-        return self._end(b"")
+        return entries + (self._end(b"") if last else [])
 
     def _add(self, part: bytes) -> None:
         self._too_long = self._too_long or len(self._line) + len(part) > self.limit_bytes
@@ -88,58 +75,52 @@ class LineReader:
         if too_long:
             problem = InvalidRequest(f"A line may have {self.limit_bytes} bytes.", limit=self.limit_bytes)
             return [Entry(self._number, problem)]
-        return [Entry(self._number, line, content_bytes=len(line))] if line.strip() else []
+        return [Entry(self._number, line, size=ENTRY_BYTES + len(line))] if line.strip() else []
 
 
-class PhotoReader(PartReader):
+class PhotoReader:
     """A form of any length: every part is a photo `images`, and its file name is its id."""
 
     def __init__(self, boundary: bytes, limit_bytes: int) -> None:
-        super().__init__(boundary)
         self.limit_bytes = limit_bytes
-        self._ready: list[Entry] = []
+        self._parser = PartParser(boundary)
         self._number = 0
         self._broken = False
 
-    def write(self, chunk: bytes) -> list[Entry]:
-        """The photos that are complete with this chunk."""
-        return self._go_on(lambda: self.parse(chunk))
-
-    def close(self) -> list[Entry]:
-        """Nothing, if the form ended as it should."""
-        return self._go_on(self.check_end)
-
-    def _go_on(self, step: Callable[[], None]) -> list[Entry]:
-        """What is ready after a step; once the form is broken, nothing of it can be told apart any more."""
+    def read(self, chunk: bytes, *, last: bool) -> list[Entry]:
+        """The photos that are complete with this chunk; once the form is broken, nothing more is read."""
+        found: list[Entry] = []
         try:
             if not self._broken:
-                step()
+                for event in self._parser.parse(chunk):
+                    found += self._take(event)
+                if last:
+                    self._parser.check_end()
         except InvalidRequest as error:
             self._broken = True
-            self._ready.append(Entry(self._number + 1, error))
-        ready, self._ready = self._ready, []
-        return ready
+            found.append(Entry(self._number + 1, error))
+        return found
 
-    def start_part(self, options: dict[bytes, bytes]) -> None:
-        """The name and the file name of a part."""
-        if options.get(b"name") != b"images":
-            raise InvalidRequest("A batch is a form of parts named images, and options go into the address.")
-        self.id = options.get(b"filename", b"").decode("utf-8", "replace")[:MAX_ID]
-        self.too_large = False
-        self._number += 1
-
-    def add_to_part(self, data: bytes, start: int, end: int) -> None:
-        """More of a photo; one that is too large is dropped as it comes."""
-        self.too_large = self.too_large or len(self.content) + end - start > self.limit_bytes
-        if self.too_large:
-            self.content.clear()
+    def _take(self, event: PartEvent) -> list[Entry]:
+        """The photo that the event completes, if it does; one that is too large is dropped as it comes."""
+        if isinstance(event, PartStart):
+            if event.name != "images":
+                raise InvalidRequest("A batch is a form of parts named images; options go into the address.")
+            self._id, self._content, self._too_large = (event.filename or "")[:MAX_ID], bytearray(), False
+            self._number += 1
+        elif isinstance(event, PartData):
+            size = len(self._content) + len(event.content)
+            self._too_large = self._too_large or size > self.limit_bytes
+            self._content += b"" if self._too_large else event.content
+            if self._too_large:
+                self._content.clear()
         else:
-            self.content += data[start:end]
+            return [self._end_photo()]
+        return []
 
-    def end_part(self) -> None:
-        """A photo is complete."""
-        content: dict[str, Any] | SamefaceError = {"id": self.id, "image": bytes(self.content)}
-        if self.too_large:
+    def _end_photo(self) -> Entry:
+        content: dict[str, Any] | SamefaceError = {"id": self._id, "image": bytes(self._content)}
+        if self._too_large:
             limit = self.limit_bytes
             content = ImageTooLarge(f"An image may have {limit} bytes.", limit=limit)
-        self._ready.append(Entry(self._number, content, self.id, len(self.content)))
+        return Entry(self._number, content, self._id, ENTRY_BYTES + len(self._content))

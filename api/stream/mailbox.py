@@ -17,18 +17,13 @@ class Mailbox:
         self._closed = False
         self._changed = asyncio.Condition()
 
-    async def put(self, entries: Sequence[Entry]) -> None:
-        """Add entries once there is room for more."""
+    async def put(self, entries: Sequence[Entry], *, last: bool = False) -> None:
+        """Add entries once there is room for more; nothing comes after the `last` ones."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._bytes < self.limit_bytes)
             self._waiting.extend(entries)
+            self._closed = last
             self._bytes += sum(entry.size for entry in entries)
-            self._changed.notify_all()
-
-    async def close(self) -> None:
-        """Nothing comes after this."""
-        async with self._changed:
-            self._closed = True
             self._changed.notify_all()
 
     async def take_block(self, most: int, most_bytes: int) -> list[Entry]:

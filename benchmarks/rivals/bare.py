@@ -46,7 +46,7 @@ class BareIndex:
             faiss.write_index(self._faiss, str(path))
             command = [sys.executable, "-m", "benchmarks.rivals.bare", str(path)]
             said = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-        return said["seconds"], said["bytes"] / len(self.columns)
+        return said["seconds"], said["bytes"] / self.columns.count
 
     def search_one(self, probe: Floats) -> None:
         """The nearest faces of a probe."""

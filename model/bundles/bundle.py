@@ -39,7 +39,7 @@ class Bundle:
 
     @cached_property
     def identity(self) -> str:
-        """The hash of the file and of every field that changes an embedding: what galleries bind to."""
+        """The hash of the file and of every field that changes an embedding; collections are bound to it."""
         deciding = ("kind", "input_size", "colour_order", "mean", "std", "template", "dimension")
         parts = {field: to_canonical(getattr(self.contract, field)) for field in deciding}
         parts["sha256"] = self.sha256
@@ -63,7 +63,7 @@ class Bundle:
 
 
 def to_canonical(value: Any) -> Any:
-    """A value in the form in which it is hashed, where 0 and 0.0 are the same number."""
+    """A contract's value as it is hashed: tuples as lists, 0 as 0.0, because they are the same number."""
     if isinstance(value, tuple):
         return [to_canonical(item) for item in value]
     return float(value) if isinstance(value, int) else value
@@ -111,7 +111,7 @@ def save_bundle(contract: Contract, onnx_file: Path, folder: Path) -> Bundle:
 
 
 def rewrite_contract(bundle: Bundle, contract: Contract) -> Bundle:
-    """The bundle with `contract` in place of its own, for the same file."""
+    """Replace the bundle's contract, for the same ONNX file; returns the new bundle."""
     manifest = dataclasses.asdict(contract) | {"file": bundle.file, "sha256": bundle.sha256}
     write_atomically(bundle.folder / MANIFEST, json.dumps(manifest, indent=2).encode() + b"\n")
     return Bundle(contract, bundle.folder, bundle.file, bundle.sha256)

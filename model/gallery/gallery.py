@@ -1,12 +1,11 @@
-"""Store and index as one thing: the people of all collections, to enrol, search, change and forget."""
+"""The people of all collections as one recogniser sees them: store and index as one thing."""
 
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -17,12 +16,11 @@ from sameface.model.decision.calibration_files import Calibrations
 from sameface.model.decision.similarity import DIGITS
 from sameface.model.decision.thresholds import Rule, Threshold, Thresholds
 from sameface.model.errors import (
-    BundleRefused,
     CollectionNotFound,
     ModelMismatch,
     PersonNotFound,
 )
-from sameface.model.faces import Embedding, Value
+from sameface.model.faces import Embedding, Floats, Value
 from sameface.model.gallery.index.collection_indexes import CollectionIndexes, open_indexes
 from sameface.model.gallery.index.faiss_search import select_search_device
 from sameface.model.pipeline import Pipeline
@@ -63,61 +61,23 @@ class GallerySize:
     lag: int  # changes that the index furthest behind has yet to follow
 
 
-def open_gallery(path: Path, pipeline: Pipeline) -> "Gallery":
-    """The gallery of a pipeline's recogniser, searched on the device that the recogniser runs on."""
-    embedder = pipeline.embedder
-    device = select_search_device(embedder.sessions.device, pipeline.options.device)
-    return Gallery(path, embedder.bundle, device, pipeline.thresholds)
+class Roster:
+    """Collections and people in the store, without their embeddings."""
 
-
-class Gallery:
-    """The people of all collections; without a recogniser it can list and forget, not enrol or search."""
-
-    def __init__(
-        self,
-        path: Path,
-        recogniser: Bundle | None = None,
-        device: str = "cpu",
-        thresholds: Thresholds | None = None,
-    ) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.device = device
-        self._recogniser = recogniser
-        self._thresholds = thresholds
-        self._opening = threading.RLock()
+        self._store: Store | None = None
+        self._opening = threading.Lock()
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sameface-read")
         self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="sameface-write")
 
     @property
-    def bundle(self) -> Bundle:
-        """The recogniser whose embeddings the gallery compares."""
-        if self._recogniser is None:
-            raise BundleRefused("This gallery was opened without a recogniser.")
-        return self._recogniser
-
-    @cached_property
-    def thresholds(self) -> Thresholds:
-        """The recogniser's thresholds."""
-        return self._thresholds or Thresholds(Calibrations(self.bundle))
-
-    @property
     def store(self) -> Store:
         """The durable truth, opened by the first caller: comparing two photos needs none."""
-        return self._opened[0]
-
-    @property
-    def indexes(self) -> CollectionIndexes:
-        """The indexes of the store's collections."""
-        return self._opened[1]
-
-    @cached_property
-    def _opened(self) -> tuple[Store, CollectionIndexes]:
-        with self._opening:
-            if "_opened" not in self.__dict__:  # the first of several threads has opened it
-                store = Store(self.path)
-                self.__dict__["_opened"] = store, open_indexes(store, self.device)
-            opened: tuple[Store, CollectionIndexes] = self.__dict__["_opened"]
-            return opened
+        if self._store is None:
+            with self._opening:
+                self._store = self._store or Store(self.path)
+        return self._store
 
     async def read(
         self, work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
@@ -133,57 +93,16 @@ class Gallery:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._writers, partial(work, *arguments, **named))
 
-    def load(self) -> None:
-        """Read the indexes of all collections, so that no first search pays for it."""
-        self.indexes.forget_deleted()
-        for collection in self.store.collections.page():
-            if collection.identity == self.bundle.identity:
-                self.indexes.follow(collection)
-
     def close(self) -> None:
-        """Finish what was begun, save the indexes, and close the store."""
+        """Finish what was begun, and close the store."""
         for threads in (self._readers, self._writers):
             threads.shutdown(cancel_futures=True)
-        if "_opened" in self.__dict__:
-            with closing(self.store):
-                self.indexes.close()
-
-    # Collections.
-
-    def create_collection(
-        self, name: str, *, store_crops: bool = False, calibration: str | None = None
-    ) -> tuple[Collection, bool]:
-        """The collection, bound to this recogniser, and whether it is new."""
-        refuse_invalid_id(name, "collection")
-        if calibration is not None:
-            calibration = self.thresholds.calibrations.get(calibration).name
-        contract = self.bundle.contract
-        binding = Binding(
-            bundle=contract.name,
-            identity=self.bundle.identity,
-            dimension=contract.dimension or 0,
-            store_crops=store_crops,
-            calibration=calibration,
-        )
-        return self.store.collections.create(name, binding)
+        if self._store:
+            self._store.close()
 
     def get_collection(self, name: str) -> Collection:
-        """The collection of this name; one of another recogniser is an error, if this gallery has one."""
-        collection = self.store.collections.get(name)
-        if self._recogniser and collection.identity != self._recogniser.identity:
-            here = self._recogniser.contract.name
-            raise ModelMismatch(
-                f"The collection {name!r} belongs to {collection.bundle}, and {here} runs here.",
-                model=collection.bundle,
-            )
-        return collection
-
-    def get_or_create_collection(self, name: str, *, store_crops: bool = False) -> Collection:
-        """The collection of this name as it is, or a new one."""
-        try:
-            return self.get_collection(name)
-        except CollectionNotFound:
-            return self.create_collection(name, store_crops=store_crops)[0]
+        """The collection of this name."""
+        return self.store.collections.get(name)
 
     def list_collections(self, limit: int | None = None, after: str = "") -> list[Collection]:
         """Up to `limit` collections by name, from the first whose name is greater than `after`."""
@@ -192,23 +111,6 @@ class Gallery:
     def delete_collection(self, name: str) -> None:
         """Delete a collection with everybody in it."""
         self.store.collections.delete(name)
-        self.indexes.forget_deleted()
-
-    def index_kind(self, collection: Collection) -> str:
-        """How the collection is searched: `exact`, `ivf` or `exact on gpu`."""
-        return self.indexes.kind_of(collection)
-
-    def measure_size(self) -> GallerySize:
-        """The numbers of collections, people and faces, and how far the indexes are behind the store."""
-        collections = self.store.collections.page()
-        return GallerySize(
-            len(collections),
-            sum(collection.people for collection in collections),
-            sum(collection.faces for collection in collections),
-            max((self.indexes.lag_of(collection) for collection in collections), default=0),
-        )
-
-    # People.
 
     def get_person(self, collection: Collection, person_id: str) -> Person:
         """A person with all faces."""
@@ -231,12 +133,11 @@ class Gallery:
         """Delete one face of a person."""
         self.store.people.delete_face(collection, person_id, face_id)
 
-    def get_embeddings(self, collection: Collection, person_id: str) -> dict[str, Embedding]:
-        """The embeddings of a person's faces by face id, to verify a photo against."""
-        found = self.store.people.embeddings_of(collection, [person_id])[person_id]
-        if not found:
-            raise PersonNotFound(f"There is no person {person_id!r} with a face in {collection.name!r}.")
-        return {face_id: Embedding(values, collection.identity) for face_id, values in found.items()}
+    def get_own_embeddings(
+        self, collection: Collection, person_ids: Sequence[str]
+    ) -> dict[str, dict[str, Floats]]:
+        """By person id and face id: the embeddings of these people's faces."""
+        return self.store.people.embeddings_of(collection, person_ids)
 
     def find_photos(self, collection: Collection, photos: Sequence[str]) -> dict[str, list[str]]:
         """By the SHA-256 of each photo that was enrolled before: the ids of its people, the first first."""
@@ -247,6 +148,104 @@ class Gallery:
     ) -> dict[str, RememberedResponse]:
         """The responses that were remembered for idempotency keys in the last day."""
         return self.store.idempotency_keys.find(collection, idempotency_keys) if idempotency_keys else {}
+
+
+class Gallery(Roster):
+    """The people of all collections as one recogniser sees them: also enrol and search."""
+
+    def __init__(
+        self, path: Path, bundle: Bundle, device: str = "cpu", thresholds: Thresholds | None = None
+    ) -> None:
+        super().__init__(path)
+        self.bundle = bundle
+        self.device = device
+        self.thresholds = thresholds or Thresholds(Calibrations(bundle))
+        self._indexes: CollectionIndexes | None = None
+
+    @property
+    def indexes(self) -> CollectionIndexes:
+        """The indexes of the store's collections."""
+        if self._indexes is None:
+            store = self.store
+            with self._opening:
+                self._indexes = self._indexes or open_indexes(store, self.device)
+        return self._indexes
+
+    def load(self) -> None:
+        """Read the indexes of all collections, so that no first search pays for it."""
+        self.indexes.forget_deleted()
+        for collection in self.store.collections.page():
+            if collection.identity == self.bundle.identity:
+                self.indexes.follow(collection)
+
+    def close(self) -> None:
+        """Finish what was begun, save the indexes, and close the store."""
+        try:
+            if self._indexes:
+                self._indexes.close()
+        finally:
+            super().close()
+
+    def create_collection(
+        self, name: str, *, store_crops: bool = False, calibration: str | None = None
+    ) -> tuple[Collection, bool]:
+        """The collection, bound to this recogniser, and whether it is new."""
+        refuse_invalid_id(name, "collection")
+        if calibration is not None:
+            calibration = self.thresholds.calibrations.get(calibration).name
+        contract = self.bundle.contract
+        binding = Binding(
+            bundle=contract.name,
+            identity=self.bundle.identity,
+            dimension=contract.dimension or 0,
+            store_crops=store_crops,
+            calibration=calibration,
+        )
+        return self.store.collections.create(name, binding)
+
+    def get_collection(self, name: str) -> Collection:
+        """The collection of this name; one of another recogniser is an error."""
+        collection = super().get_collection(name)
+        if collection.identity != self.bundle.identity:
+            here = self.bundle.contract.name
+            raise ModelMismatch(
+                f"The collection {name!r} belongs to {collection.bundle}, and {here} runs here.",
+                model=collection.bundle,
+            )
+        return collection
+
+    def get_or_create_collection(self, name: str, *, store_crops: bool = False) -> Collection:
+        """The collection of this name as it is, or a new one."""
+        try:
+            return self.get_collection(name)
+        except CollectionNotFound:
+            return self.create_collection(name, store_crops=store_crops)[0]
+
+    def delete_collection(self, name: str) -> None:
+        """Delete a collection with everybody in it, and its index."""
+        super().delete_collection(name)
+        self.indexes.forget_deleted()
+
+    def index_kind(self, collection: Collection) -> str:
+        """How the collection is searched: `exact`, `ivf` or `exact on gpu`."""
+        return self.indexes.kind_of(collection)
+
+    def measure_size(self) -> GallerySize:
+        """The numbers of collections, people and faces, and how far the indexes are behind the store."""
+        collections = self.store.collections.page()
+        return GallerySize(
+            len(collections),
+            sum(collection.people for collection in collections),
+            sum(collection.faces for collection in collections),
+            max((self.indexes.lag_of(collection) for collection in collections), default=0),
+        )
+
+    def get_embeddings(self, collection: Collection, person_id: str) -> dict[str, Embedding]:
+        """The embeddings of a person's faces by face id, to verify a photo against."""
+        found = self.get_own_embeddings(collection, [person_id])[person_id]
+        if not found:
+            raise PersonNotFound(f"There is no person {person_id!r} with a face in {collection.name!r}.")
+        return {face_id: Embedding(values, collection.identity) for face_id, values in found.items()}
 
     def enroll(
         self,
@@ -260,8 +259,6 @@ class Gallery:
         not enrolled; the response that was remembered for it is returned, by its key.
         """
         return self.store.people.enroll(collection, newcomers, responses)
-
-    # Search.
 
     def search(
         self, collection: Collection, probes: Sequence[Embedding], limit: int, fusion: str = "max"
@@ -288,10 +285,14 @@ class Gallery:
 
     def choose_threshold(self, collection: Collection, rule: Rule, fusion: str = "max") -> Threshold:
         """The threshold for a search among all people of the collection; an unsupported rate is an error."""
+        people, faces, calibration = collection.people, collection.faces, collection.calibration
         return self.thresholds.for_gallery(
-            rule,
-            people=collection.people,
-            faces=collection.faces,
-            fusion=fusion,
-            calibration=collection.calibration,
+            rule, people=people, faces=faces, fusion=fusion, calibration=calibration
         )
+
+
+def open_gallery(path: Path, pipeline: Pipeline) -> Gallery:
+    """The gallery of a pipeline's recogniser, searched on the device that the recogniser runs on."""
+    embedder = pipeline.embedder
+    device = select_search_device(embedder.sessions.device, pipeline.options.device)
+    return Gallery(path, embedder.bundle, device, pipeline.thresholds)

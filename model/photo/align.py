@@ -37,7 +37,7 @@ def align_face(
     """The crop of `size` (width, height) in which the landmarks lie on the template."""
     a, b = fit_similarity(landmarks, template)
     image, a, b = shrink_around_crop(image, a, b, size)
-    # Pillow asks for the way back, crop to image, and puts the centre of a pixel at (0.5, 0.5).
+    # Pillow takes the inverse transform, crop to image, and puts the centre of a pixel at (0.5, 0.5).
     back = 1 / a
     half = complex(0.5, 0.5)
     shift = -b * back + half - half * back
@@ -49,7 +49,10 @@ def align_face(
 def shrink_around_crop(
     image: Image.Image, a: complex, b: complex, size: tuple[int, int]
 ) -> tuple[Image.Image, complex, complex]:
-    """Average pixels of a large face first: bilinear sampling alone would skip most of them."""
+    """The part of the image under the crop, reduced by a whole factor, with the `a` and `b` that fit it.
+
+    Averaging comes first because bilinear sampling alone would skip most pixels of a large face.
+    """
     factor = floor(1 / abs(a))
     if factor < 2:
         return image, a, b
@@ -61,6 +64,6 @@ def shrink_around_crop(
     if right - left < factor or bottom - top < factor:
         return image, a, b
     small = image.reduce(factor, box=(left, top, right, bottom))
-    # A small pixel k stands for the pixels whose centre is left + k * factor + (factor - 1) / 2.
+    # The centre of pixel k of `small` is that of pixel left + k * factor + (factor - 1) / 2 of the image.
     origin = complex(left + (factor - 1) / 2, top + (factor - 1) / 2)
     return small, a * factor, a * origin + b

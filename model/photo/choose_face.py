@@ -1,4 +1,4 @@
-"""Which of the faces in a photo is meant."""
+"""Policies that choose which of the detected faces to use."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,14 +14,14 @@ CENTRE_SPREAD = 0.25  # of the diagonal: a face this far from the centre counts 
 
 
 def prominence(face: DetectedFace, image_size: Size) -> float:
-    """A face's area, weighed by its closeness to the photo's centre."""
+    """The face's area times a Gaussian of its distance from the photo's centre."""
     x, y = face.box.centre
     offset = math.hypot(x - image_size[0] / 2, y - image_size[1] / 2) / math.hypot(*image_size)
     return face.box.width * face.box.height * math.exp(-((offset / CENTRE_SPREAD) ** 2))
 
 
 def choose_only(faces: Sequence[Face], _: Size) -> list[Face]:
-    """The one face, or an error that says how many there are."""
+    """The only face, or nothing if there is none; several are an error with their number."""
     if len(faces) > 1:
         raise SeveralFacesFound(
             f"The photo must show exactly one face, and {len(faces)} were found.", faces_found=len(faces)
@@ -30,7 +30,7 @@ def choose_only(faces: Sequence[Face], _: Size) -> list[Face]:
 
 
 def choose_prominent(faces: Sequence[Face], image_size: Size) -> list[Face]:
-    """The face the photo was taken of."""
+    """The most prominent face: most likely the one that the photo was taken of."""
     return sort_by_prominence(faces, image_size)[:1]
 
 
@@ -40,7 +40,7 @@ def choose_largest(faces: Sequence[Face], _: Size) -> list[Face]:
 
 
 def sort_by_prominence(faces: Sequence[Face], image_size: Size) -> list[Face]:
-    """All of them, most prominent first."""
+    """All faces, most prominent first."""
     return sorted(faces, key=lambda face: -prominence(face, image_size))
 
 

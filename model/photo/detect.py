@@ -9,23 +9,23 @@ from sameface.model.bundles.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bund
 from sameface.model.faces import Box, DetectedFace, Floats
 from sameface.model.runtime.session_pool import SessionPool
 
-MULTIPLE = max(DETECTOR_STRIDES)  # of the input's sides, so that every stride tiles it
+MULTIPLE = max(DETECTOR_STRIDES)  # the input's sides are multiples of it, so that every stride divides them
 OUTPUTS = [f"{part}_{stride}" for part in DETECTOR_PARTS for stride in DETECTOR_STRIDES]
-MAX_OVERLAP = 0.3
+MAX_OVERLAP = 0.3  # intersection over union beyond which the box of the lower score is dropped
 MAX_LOG_SIZE = 6.0  # e^6 strides: larger than any input, and finite
-RETRY_SCALE = 0.4  # a face that fills the photo is beyond the detector's largest; smaller, it is found
+RETRY_SCALE = 0.4  # of a second try: a face that fills the photo is too large for the detector
 
 
 @dataclass(frozen=True, slots=True)
 class DetectorOptions:
-    """How hard to look for faces."""
+    """The side that larger photos are scaled down to, and the score that a face must reach."""
 
     max_side: int = 640
     min_score: float = 0.7
 
 
 class Detector:
-    """Faces of an upright RGB image, best score first."""
+    """Finds the faces of an upright RGB image."""
 
     def __init__(self, bundle: Bundle, sessions: SessionPool, options: DetectorOptions) -> None:
         self.bundle = bundle
@@ -33,12 +33,12 @@ class Detector:
         self.options = options
 
     def detect(self, image: Image.Image) -> list[DetectedFace]:
-        """Every face in the image; a photo that seems to have none gets a second look, smaller."""
+        """Every face in the image, highest score first; if none is found, a smaller scale is tried."""
         scale = min(1.0, self.options.max_side / max(image.size))
         return self.detect_at(image, scale) or self.detect_at(image, scale * RETRY_SCALE)
 
     def detect_at(self, image: Image.Image, scale: float) -> list[DetectedFace]:
-        """The faces seen when the image is looked at in this scale."""
+        """The faces that are found in the image at `scale`, in pixels of the full image."""
         canvas = draw_on_canvas(image, scale)
         pixels = self.bundle.preprocess(canvas[np.newaxis])  # (1, 3, height, width)
         outputs = dict(zip(OUTPUTS, self.sessions.run(pixels, OUTPUTS), strict=True))
@@ -51,7 +51,7 @@ class Detector:
 
 
 def draw_on_canvas(image: Image.Image, scale: float) -> np.ndarray:
-    """The scaled image in the top left corner of a black canvas whose sides the strides divide."""
+    """The scaled image in the top left corner of a black canvas whose sides are multiples of `MULTIPLE`."""
     width, height = (max(1, round(side * scale)) for side in image.size)
     small = (
         image if (width, height) == image.size else image.resize((width, height), Image.Resampling.BILINEAR)
@@ -62,7 +62,7 @@ def draw_on_canvas(image: Image.Image, scale: float) -> np.ndarray:
 
 
 def decode_stride(outputs: dict[str, Floats], stride: int, width: int, min_score: float) -> Floats:
-    """One stride's cells above the score as rows of left, top, width, height, ten landmark numbers, score."""
+    """The cells that reach `min_score`, as rows of left, top, width, height, ten landmark numbers, score."""
     score = np.sqrt(
         outputs[f"cls_{stride}"][0, :, 0].clip(0, 1) * outputs[f"obj_{stride}"][0, :, 0].clip(0, 1)
     )
@@ -81,7 +81,7 @@ def decode_stride(outputs: dict[str, Floats], stride: int, width: int, min_score
 
 
 def suppress_overlaps(found: Floats) -> Floats:
-    """Of rows that overlap the best one alone, best first (non-maximum suppression)."""
+    """Non-maximum suppression: of overlapping rows only the one of the highest score, highest first."""
     found = found[np.argsort(-found[:, 14], kind="stable")]
     kept = []
     while len(found):
@@ -92,7 +92,7 @@ def suppress_overlaps(found: Floats) -> Floats:
 
 
 def overlap(row: Floats, others: Floats) -> Floats:
-    """Intersection over union of one box with others."""
+    """The intersection over union of the box of `row` with the box of each row of `others`."""
     low = np.maximum(row[:2], others[:, :2])
     high = np.minimum(row[:2] + row[2:4], others[:, :2] + others[:, 2:4])
     intersection = (high - low).clip(min=0).prod(axis=1)
@@ -101,13 +101,13 @@ def overlap(row: Floats, others: Floats) -> Floats:
 
 
 def to_faces(rows: Floats, image_size: tuple[int, int]) -> list[DetectedFace]:
-    """Rows as faces, but for those whose landmarks are one point: they cannot be aligned."""
+    """Rows as faces; a row whose landmarks are all one point is left out, because it cannot be aligned."""
     faces = [to_face(row, image_size) for row in rows]
     return [face for face in faces if len(set(face.landmarks)) > 1]
 
 
 def to_face(row: Floats, image_size: tuple[int, int]) -> DetectedFace:
-    """A row as a face, its box cut to the image."""
+    """A row as a face, its box clipped to the image."""
     x, y, width, height, *points, score = row.tolist()  # a few numbers: Python is faster than numpy
     left, right = (min(max(side, 0.0), image_size[0]) for side in (x, x + width))
     top, bottom = (min(max(side, 0.0), image_size[1]) for side in (y, y + height))

@@ -1,4 +1,4 @@
-"""Marks faces in a photo, to look at what the detector saw."""
+"""Draws detected faces onto a photo."""
 
 from collections.abc import Sequence
 

@@ -15,7 +15,7 @@ from sameface.model.runtime.session_pool import SessionPool, open_sessions
 
 
 class Embedder:
-    """The recogniser of one bundle; on devices that like batches, crops of several callers share a pass."""
+    """The recogniser of one bundle; where batches are faster, several callers' crops share a forward pass."""
 
     def __init__(self, bundle: Bundle, sessions: SessionPool, observer: Observer = SILENT) -> None:
         self.bundle = bundle
@@ -34,7 +34,7 @@ class Embedder:
         return [Embedding(to_unit(values), self.identity) for values in outputs]
 
     def forward(self, inputs: Floats) -> Floats:
-        """One pass through the network."""
+        """The outputs of one forward pass."""
         self.observer.batch(len(inputs))
         return self.sessions.run(inputs)[0]
 
@@ -45,7 +45,7 @@ class Embedder:
         return np.concatenate(list(self.helpers.map(self.forward, inputs[:, np.newaxis])))
 
     def close(self) -> None:
-        """Finish what waits, and end the threads."""
+        """Embed the crops that wait, and end the threads."""
         self.helpers.shutdown()
         if self.batcher:
             self.batcher.close()
@@ -59,7 +59,7 @@ def open_embedder(
 
 
 def to_unit(values: Floats) -> Floats:
-    """An embedding at length 1: its direction says who it is, its length does not."""
+    """The embedding scaled to length 1: only its direction says whose it is."""
     length = float(np.linalg.norm(values))
     if not np.isfinite(length) or length == 0:
         raise BundleRefused("The recogniser yielded an embedding without a direction.")
@@ -67,14 +67,16 @@ def to_unit(values: Floats) -> Floats:
 
 
 def accept_embedding(bundle: Bundle, values: Sequence[float] | Floats, made_by: str | None) -> Embedding:
-    """An embedding that a client sent, at unit length; another length than `bundle` makes, or another model
-    than `bundle` in `made_by`, is an error."""
+    """The embedding that a client sent, scaled to length 1.
+
+    Another dimension than the bundle's is an error, and so is the name of another bundle in `made_by`.
+    """
     contract = bundle.contract
     if made_by not in (None, contract.name):
         raise ModelMismatch(
             f"The embedding is of {made_by}, and {contract.name} runs here.", model=contract.name
         )
-    with np.errstate(over="ignore"):  # a number that is too large becomes infinite, and is refused
+    with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused below
         embedding = np.asarray(values, np.float32)
     if embedding.shape != (contract.dimension,):
         raise InvalidEmbedding(f"An embedding of {contract.name} has {contract.dimension} numbers.")

@@ -1,4 +1,4 @@
-"""Bytes to an upright RGB image, refusing what is not one before any pixel is decoded."""
+"""Bytes to an upright RGB image; unknown formats and too large images are refused before decoding."""
 
 import hashlib
 import io
@@ -14,13 +14,13 @@ from sameface.model.errors import ImageTooLarge, UnreadableImage, UnsupportedIma
 from sameface.model.faces import Photo, Pixels
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
-PHOTO_NAMES = re.compile(r".*\.(jpe?g|png|webp|bmp)", re.IGNORECASE)  # of files that are taken for photos
+PHOTO_NAMES = re.compile(r".*\.(jpe?g|png|webp|bmp)", re.IGNORECASE)  # of photos' files
 WHITE = (255, 255, 255)
 
 
 @dataclass(frozen=True, slots=True)
 class ImageLimits:
-    """The largest photo that is decoded."""
+    """The most bytes and pixels of a photo that is decoded."""
 
     max_bytes: int = 10_000_000
     max_pixels: int = 50_000_000
@@ -40,10 +40,10 @@ def decode_image(photo: Photo, limits: ImageLimits) -> Image.Image:
 
 
 def decode_coarsely(photo: Photo, limits: ImageLimits, side: int | None) -> tuple[Image.Image, int]:
-    """The image, and the number of pixels of the photo, along a line, that one of its pixels stands for.
+    """The image and its scale: one of its pixels stands for scale x scale pixels of the photo.
 
-    A JPEG is decoded at a half, a quarter or an eighth of its size if its longer side keeps `side` pixels:
-    that costs a third of the time for a photo of twelve megapixels.
+    A JPEG is decoded at a half, a quarter or an eighth of its size as long as its longer side keeps `side`
+    pixels: a photo of twelve megapixels then takes a third of the time.
     """
     if isinstance(photo, Image.Image):
         refuse_too_many_pixels(photo, limits.max_pixels)
@@ -78,7 +78,7 @@ def refuse_unlikely(content: bytes, limits: ImageLimits) -> None:
 
 
 def sniff_format(photo: bytes) -> str | None:
-    """The format by the signature of the content, never by a file name or an HTTP header."""
+    """The format by the first bytes, never by a file name or an HTTP header; None if it is unknown."""
     if photo.startswith(b"\xff\xd8\xff"):
         return "JPEG"
     if photo.startswith(b"\x89PNG\r\n\x1a\n"):
@@ -89,7 +89,7 @@ def sniff_format(photo: bytes) -> str | None:
 
 
 def refuse_too_many_pixels(image: Image.Image, max_pixels: int) -> None:
-    """Raise if the image has more than `max_pixels`; only its header was read by now."""
+    """Raise if the image has more than `max_pixels`; its header tells, so nothing is decoded yet."""
     if image.width * image.height > max_pixels:
         raise ImageTooLarge(
             f"The image has {image.width} x {image.height} pixels; {max_pixels} are allowed.",

@@ -9,9 +9,9 @@ from PIL import Image
 
 from sameface.model.faces import DetectedFace, Floats, Pixels, Point, Quality
 
-ROUNDING = 2 / 255  # the largest Laplacian that comes of rounding alone
+ROUNDING = 2 / 255  # the largest Laplacian that rounding to 8 bits alone can cause
 NOSE_DEPTH = 0.55  # how far the nose stands out, in distances between the eyes
-# A measure is worth nothing at the first number and everything at the second.
+# Each measure scores 0 at the first number of its range and 1 at the second.
 SIZE_RANGE = (16.0, 80.0)  # pixels of the box's shorter side
 SHARPNESS_RANGE = (0.01, 0.04)
 DARKNESS_RANGE = (0.05, 0.25)
@@ -21,7 +21,7 @@ ISSUE_BELOW = 0.5
 
 
 def assess_quality(face: DetectedFace, crop: Pixels) -> Quality:
-    """The quality of a face, with the names of what is wrong with it."""
+    """The quality of a face: the lowest score of its measures, and the names of those below `ISSUE_BELOW`."""
     grey = halve(np.asarray(Image.fromarray(crop).convert("L")))
     sharpness, brightness = measure_sharpness(grey), float(grey.mean())
     yaw, size = estimate_yaw(face.landmarks), face.box.shorter_side
@@ -43,13 +43,13 @@ def assess_quality(face: DetectedFace, crop: Pixels) -> Quality:
 
 
 def ramp(value: float, between: tuple[float, float]) -> float:
-    """0 at the first bound, 1 at the second, straight between, whichever is larger."""
+    """0 at the first bound, 1 at the second, linear in between; the first bound may be the larger one."""
     worthless, perfect = between
     return min(1.0, max(0.0, (value - worthless) / (perfect - worthless)))
 
 
 def halve(grey: NDArray[np.uint8]) -> Floats:
-    """The averages of 2 x 2 pixels of a crop, from 0 to 1."""
+    """The means of 2 x 2 pixels of a grey crop, from 0 to 1."""
     height, width = (side // 2 * 2 for side in grey.shape)
     rows = grey[:height:2].astype(np.uint16) + grey[1:height:2]
     averages: Floats = np.divide(rows[:, :width:2] + rows[:, 1:width:2], 4 * 255, dtype=np.float32)
@@ -57,10 +57,9 @@ def halve(grey: NDArray[np.uint8]) -> Floats:
 
 
 def measure_sharpness(grey: Floats) -> float:
-    """The mean strength of the Laplacian relative to the contrast: a blur flattens it, dim light does not.
+    """The mean absolute Laplacian divided by the contrast: blur lowers it, dim light does not.
 
-    What rounding to 256 steps may cause is taken off: otherwise the noise of a heavy blur would pass for
-    detail, even in averages.
+    `ROUNDING` is subtracted first: otherwise rounding noise in a heavily blurred crop would pass for detail.
     """
     neighbours = grey[:-2, 1:-1] + grey[2:, 1:-1] + grey[1:-1, :-2] + grey[1:-1, 2:]
     laplacian = np.abs(4 * grey[1:-1, 1:-1] - neighbours) - ROUNDING

@@ -1,4 +1,4 @@
-"""How many images a device should take at once, found by trying."""
+"""Measures the batch size at which a device is fastest per image."""
 
 import time
 from collections.abc import Callable
@@ -9,11 +9,11 @@ from sameface.model.faces import Floats
 
 SIZES = (1, 2, 4, 8, 16, 32)
 ROUNDS = 5
-WORTHWHILE = 0.9  # of the time per image that a larger batch may take at most, to be worth the wait
+WORTHWHILE = 0.9  # a larger batch must take less than this share of the time per image
 
 
 def measure_batch_size(run: Callable[[Floats], object], sample: Floats) -> int:
-    """The smallest batch beyond which images do not get clearly cheaper; 1 where batches do not pay."""
+    """The smallest batch size beyond which the time per image no longer falls clearly."""
     chosen, best = 1, time_per_image(run, sample, 1)
     for size in SIZES[1:]:
         seconds = time_per_image(run, sample, size)
@@ -25,9 +25,9 @@ def measure_batch_size(run: Callable[[Floats], object], sample: Floats) -> int:
 
 
 def time_per_image(run: Callable[[Floats], object], sample: Floats, size: int) -> float:
-    """Seconds, the best of a few rounds."""
+    """Seconds per image in batches of `size`, the fastest of `ROUNDS` passes."""
     batch = np.repeat(sample[:1], size, axis=0)
-    run(batch)  # the first pass of a size may set things up
+    run(batch)  # a warm-up: the first pass of a size may allocate memory
     best = float("inf")
     for _ in range(ROUNDS):
         start = time.perf_counter()

@@ -8,7 +8,8 @@ import numpy as np
 
 from sameface.model.errors import DeviceUnavailable
 from sameface.model.runtime.graph_rewrites import identity_graph
-from sameface.model.runtime.session import CUDA, list_providers, open_session
+from sameface.model.runtime.providers import CUDA, list_providers
+from sameface.model.runtime.session import open_session
 
 log = logging.getLogger("sameface.session")
 

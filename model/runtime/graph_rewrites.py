@@ -6,7 +6,7 @@ from onnx import ModelProto, helper, numpy_helper
 
 
 def strip_initialiser_inputs(network: ModelProto) -> None:
-    """Weights that are also listed as inputs could be overridden, so no optimiser may fold them."""
+    """Remove weights from the graph's inputs, where they could be overridden and no optimiser folds them."""
     weights = {weight.name for weight in network.graph.initializer}
     inputs = [entry for entry in network.graph.input if entry.name not in weights]
     del network.graph.input[:]
@@ -14,7 +14,7 @@ def strip_initialiser_inputs(network: ModelProto) -> None:
 
 
 def free_shapes(network: ModelProto, axes: dict[int, str]) -> None:
-    """Give the input's axes names instead of sizes, and forget every shape that followed from them."""
+    """Make the input's `axes` dynamic under these names, and drop every shape that was inferred from them."""
     del network.graph.value_info[:]
     for axis, name in axes.items():
         network.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = name
@@ -24,12 +24,12 @@ def free_shapes(network: ModelProto, axes: dict[int, str]) -> None:
 
 
 def has_prelu(network: ModelProto) -> bool:
-    """Whether there is anything for `split_prelu` to do."""
+    """Whether the graph has a PRelu node, which `split_prelu` would rewrite."""
     return any(node.op_type == "PRelu" for node in network.graph.node)
 
 
 def split_prelu(network: ModelProto) -> None:
-    """PRelu(x) = x + (1 - slope) Relu(-x), in operators that runtimes fuse into the convolutions around."""
+    """Rewrite PRelu(x) as x + (1 - slope) Relu(-x): operators that runtimes fuse into convolutions."""
     graph = network.graph
     weights = {weight.name: weight for weight in graph.initializer}
     nodes = []
@@ -53,7 +53,7 @@ def split_prelu(network: ModelProto) -> None:
 
 
 def identity_graph() -> bytes:
-    """The smallest network there is: it answers whether a provider works."""
+    """A network of one Identity node, to test whether an execution provider works."""
     value = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in ("x", "y")]
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "identity", value[:1], value[1:])
     network = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)

@@ -1,4 +1,4 @@
-"""Crops of several callers in one forward pass, for devices that are faster so."""
+"""Micro-batching: crops of several callers in one forward pass, for devices that are faster with batches."""
 
 import threading
 import time
@@ -10,11 +10,11 @@ import numpy as np
 
 from sameface.model.faces import Floats
 
-PATIENCE_SECONDS = 0.002  # that the first crop of a pass waits for company
+PATIENCE_SECONDS = 0.002  # the longest that the first input of a pass waits for others
 
 
 class Ask:
-    """What one caller wants to know: an output for each of its inputs."""
+    """The inputs of one caller, and a future for their outputs."""
 
     def __init__(self, inputs: Floats) -> None:
         self.inputs = inputs
@@ -25,7 +25,7 @@ class Ask:
 
     @property
     def left(self) -> int:
-        """Inputs that no pass has taken yet."""
+        """The number of inputs that no pass has taken yet."""
         return len(self.inputs) - self.taken
 
     def take(self) -> Floats:
@@ -34,23 +34,23 @@ class Ask:
         return np.asarray(self.inputs[self.taken - 1])
 
     def deliver(self, output: Floats) -> None:
-        """The output of the next input; they come in the order in which they were taken."""
+        """Add the output of the next input, in the order of `take`; the last one resolves the future."""
         self._outputs.append(output)
         if len(self._outputs) == len(self.inputs):
             self.answer.set_result(np.stack(self._outputs))
 
     def fail(self, error: BaseException) -> None:
-        """Tell the caller once, and take no more of its inputs."""
+        """Raise `error` at the caller, and drop the inputs that are left."""
         self.taken = len(self.inputs)
         if not self.answer.done():
             self.answer.set_exception(error)
 
 
 class MicroBatcher:
-    """One thread that fills each pass with what waits, an input from every caller in turn.
+    """One thread that fills each pass round-robin, with one input from every waiting caller in turn.
 
-    So a photo with a hundred faces slows the others down, but does not make them wait for all of it. While a
-    pass runs on the device, the callers' threads decode and align what goes into the next one.
+    So a photo with a hundred faces slows other callers down, but they do not wait for all hundred. While a
+    pass runs on the device, the callers' threads decode and align the crops of the next one.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class MicroBatcher:
         self._thread.start()
 
     def run(self, inputs: Floats) -> Floats:
-        """The outputs for these inputs, computed together with those of other callers."""
+        """The outputs for `inputs`, computed in passes that other callers share."""
         ask = Ask(inputs)
         with self._changed:
             self._waiting.append(ask)
@@ -74,7 +74,7 @@ class MicroBatcher:
         return ask.answer.result()
 
     def close(self) -> None:
-        """Answer what waits, and end."""
+        """Answer the callers that wait, and end the thread."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -84,7 +84,7 @@ class MicroBatcher:
         while asks := self._gather():
             try:
                 outputs = self._run(np.stack([ask.take() for ask in asks]))
-            except Exception as error:  # whatever it is, it belongs to the callers
+            except Exception as error:  # any failure is raised at the callers of this pass
                 for ask in asks:
                     ask.fail(error)
                 continue
@@ -92,7 +92,7 @@ class MicroBatcher:
                 ask.deliver(output)
 
     def _gather(self) -> list[Ask]:
-        """Whose inputs make up the next pass, once it is full or the first has waited long enough."""
+        """The ask of each input of the next pass, once it is full or the first ask has waited long enough."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closed)
             if self._waiting:
@@ -104,7 +104,7 @@ class MicroBatcher:
         return self._closed or sum(ask.left for ask in self._waiting) >= self._size
 
     def _take_turns(self) -> list[Ask]:
-        """An input of everybody, then another, until the pass is full; who has more comes again later."""
+        """Round-robin over the asks until the pass is full; an ask with inputs left stays in the queue."""
         asks: list[Ask] = []
         left = {ask: ask.left for ask in self._waiting}
         while self._waiting and len(asks) < self._size:

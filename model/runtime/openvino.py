@@ -29,7 +29,7 @@ class OpenVinoSession:
     provider = "OpenVINO"
 
     def __init__(self, network: bytes | Path) -> None:
-        import openvino  # only now: it takes a second, and few have it
+        import openvino  # imported here: it is optional, and takes a second
 
         core = openvino.Core()
         source = network if isinstance(network, bytes) else network.read_bytes()

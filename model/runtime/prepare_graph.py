@@ -1,4 +1,4 @@
-"""A published graph to the fastest equal of it on this machine: rewritten, proved, timed, cached."""
+"""A published graph to its fastest equivalent on this machine: rewritten, proved equal, timed, cached."""
 
 import json
 import logging
@@ -21,13 +21,13 @@ from sameface.model.runtime.session import describe_engines, open_session
 
 log = logging.getLogger("sameface.session")
 
-PREPARATION = 4  # counts up when a rewrite changes, so that cached graphs of another are not taken
+PREPARATION = 4  # incremented when a rewrite changes, so that graphs cached before are not used
 PARITY = 1e-4  # largest difference, relative to the largest output
 WORTHWHILE = 0.95  # a rewrite must take less than this share of the time
 
 
 def prepare_graph(bundle: Bundle, device: str, cache: Path) -> tuple[Path, dict[str, Any]]:
-    """The fastest equal of the published graph for this device, from the cache if it was made before."""
+    """The file of the fastest equivalent graph on `device`, and its report; made once, then cached."""
     stem = f"{bundle.identity[:16]}-{device}-{describe_engines()}-{PREPARATION}"
     prepared, report_file = cache / f"{stem}.onnx", cache / f"{stem}.json"
     if report := read_report(prepared, report_file):
@@ -44,7 +44,7 @@ def prepare_graph(bundle: Bundle, device: str, cache: Path) -> tuple[Path, dict[
 
 
 def find_batch_size(network: bytes, bundle: Bundle, device: str) -> int:
-    """How many crops the device likes to take at once."""
+    """The batch size at which `device` is fastest per crop."""
     session = open_session(network, device)
 
     def run(batch: Floats) -> object:
@@ -54,7 +54,7 @@ def find_batch_size(network: bytes, bundle: Bundle, device: str) -> int:
 
 
 def read_report(prepared: Path, report_file: Path) -> dict[str, Any] | None:
-    """What was done to a cached graph, or None if there is none or it is not what was written."""
+    """The report of a cached graph; None if the graph is missing or does not have the report's hash."""
     if not prepared.exists() or not report_file.exists():
         return None
     try:
@@ -78,7 +78,7 @@ class Variant:
 
 
 def choose_variant(bundle: Bundle, device: str) -> tuple[bytes, dict[str, Any]]:
-    """Free the graph's shapes, then take the fastest way to run it that still computes the same."""
+    """Free the graph's shapes, then return the fastest variant that computes the same, and its report."""
     samples = random_input(bundle)
     expected = run_published(bundle, samples)
     network = onnx.load(bundle.path)
@@ -100,7 +100,7 @@ def choose_variant(bundle: Bundle, device: str) -> tuple[bytes, dict[str, Any]]:
 
 
 def describe(variant: Variant, *, dynamic_batch: bool) -> dict[str, Any]:
-    """What was done, for the report beside the cached graph."""
+    """The report of a variant, kept beside the cached graph."""
     return {
         "engine": variant.engine,
         "dynamic_batch": dynamic_batch,
@@ -110,7 +110,7 @@ def describe(variant: Variant, *, dynamic_batch: bool) -> dict[str, Any]:
 
 
 def list_rivals(network: onnx.ModelProto, device: str) -> list[Variant]:
-    """Other ways to run a graph on a CPU: by another engine, or without the operator that is slow here."""
+    """Other ways to run a graph on a CPU: on OpenVINO, or without PRelu, which ONNX Runtime runs slowly."""
     if device != "cpu":
         return []
     freed = bytes(network.SerializeToString())
@@ -119,31 +119,31 @@ def list_rivals(network: onnx.ModelProto, device: str) -> list[Variant]:
         graph.split_prelu(network)
         rivals.append(Variant(bytes(network.SerializeToString()), split_prelu=True))
     if openvino_session.find_version():
-        rivals.append(Variant(freed, "openvino"))  # whose own PRelu is a fast one
+        rivals.append(Variant(freed, "openvino"))  # its own PRelu is fast
     return rivals
 
 
 def refuse_fixed_shapes(bundle: Bundle, difference: float) -> None:
-    """A detector must take photos of any size; a recogniser can do with one crop at a time."""
+    """Raise for a detector, which must take photos of any size; a recogniser can run one crop at a time."""
     if not is_recogniser(bundle):
         raise BundleRefused(f"{bundle.path} cannot take images of any size.")
     log.warning("%s keeps its fixed shapes: freed, it differs by %.2g", bundle.contract.name, difference)
 
 
 def is_recogniser(bundle: Bundle) -> bool:
-    """Recognisers take batches of one size, detectors one image of any size."""
+    """Whether the network takes batches of one size; a detector takes one image of any size."""
     return bundle.contract.kind == "recogniser"
 
 
 def random_input(bundle: Bundle) -> Floats:
-    """A few images of noise, preprocessed: on zeros, neither a difference nor a slow operator shows."""
+    """Three images of noise, preprocessed: zeros would hide differences and slow operators."""
     width, height = bundle.contract.input_size
     noise = np.random.default_rng(0).integers(0, 256, (3, height, width, 3), np.uint8)
     return bundle.preprocess(noise)
 
 
 def run_published(bundle: Bundle, samples: Floats) -> list[Floats]:
-    """What the published file answers, sample by sample; a file that does not fit its contract is refused."""
+    """The outputs of the published file for each sample; raises if the file does not fit its contract."""
     try:
         session = open_session(bundle.path, "cpu")
         name = session.input_name
@@ -158,7 +158,7 @@ def run_published(bundle: Bundle, samples: Floats) -> list[Floats]:
 
 
 def refuse_wrong_outputs(bundle: Bundle, outputs: dict[str, Floats]) -> None:
-    """A recogniser yields its embedding first, a detector each part for every stride."""
+    """Raise unless a recogniser yields its embedding first, or a detector each part for every stride."""
     shapes = {name: output.shape[1:] for name, output in outputs.items()}
     if is_recogniser(bundle):
         found, dimension = next(iter(shapes.values())), bundle.contract.dimension
@@ -174,7 +174,7 @@ def refuse_wrong_outputs(bundle: Bundle, outputs: dict[str, Floats]) -> None:
 
 
 def compare_outputs(variant: Variant, batches: list[Floats], expected: list[Floats]) -> float:
-    """The largest difference from the expected outputs, relative to the largest of them."""
+    """The largest difference from `expected`, relative to the largest value; infinite if it does not run."""
     try:
         session = open_session(variant.network, "cpu", variant.engine)
         name = session.input_name
@@ -192,7 +192,7 @@ def compare_outputs(variant: Variant, batches: list[Floats], expected: list[Floa
 
 
 def time_ratio(candidate: Variant, baseline: Variant, sample: Floats, rounds: int = 12) -> float:
-    """The candidate's time as a share of the baseline's, taking turns so that noise hits both."""
+    """The candidate's fastest time as a share of the baseline's; they take turns, so that noise hits both."""
     sessions = [open_session(variant.network, "cpu", variant.engine) for variant in (candidate, baseline)]
     best = [float("inf"), float("inf")]
     for _ in range(rounds):

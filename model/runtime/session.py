@@ -8,20 +8,18 @@ import onnxruntime
 
 from sameface.model.faces import Floats
 from sameface.model.runtime import openvino
-
-CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
-PROVIDERS = {"cpu": [CPU], "gpu": [CUDA, CPU]}
+from sameface.model.runtime.providers import PROVIDERS
 
 
 class Session(Protocol):
-    """An open network with one input; every call keeps one core busy, because callers are the parallelism."""
+    """An open network with one input; a call uses one core, because callers run in parallel."""
 
     input_name: str
     output_names: list[str]
-    provider: str  # what it runs on, as /health/ready says it
+    provider: str  # the execution provider, as /health/ready shows it
 
     def run(self, outputs: Sequence[str] | None, feed: Mapping[str, Floats]) -> list[Floats]:
-        """One forward pass: the outputs of these names, or all of them."""
+        """One forward pass on the inputs in `feed`; returns the outputs named in `outputs`, or all."""
 
 
 class OnnxRuntimeSession:
@@ -42,21 +40,13 @@ class OnnxRuntimeSession:
 
 
 def open_session(network: bytes | Path, device: str, engine: str = "onnxruntime") -> Session:
-    """A session for the network on `device`, run by the engine of this name."""
+    """A session for the network on `device`, run by `engine`."""
     if engine == "openvino":
         return openvino.OpenVinoSession(network)
     return OnnxRuntimeSession(network, device)
 
 
-def list_providers() -> list[str]:
-    """The execution providers of the installed ONNX Runtime, the libraries of CUDA loaded if it has them."""
-    providers: list[str] = onnxruntime.get_available_providers()
-    if CUDA in providers:
-        onnxruntime.preload_dlls()
-    return providers
-
-
 def describe_engines() -> str:
-    """The engines and their versions, as part of a cached graph's name: others may prefer another graph."""
+    """The engines and their versions, for a cached graph's name: after an upgrade another graph may win."""
     beside = openvino.find_version()
     return f"ort{onnxruntime.__version__}" + (f"-ov{beside}" if beside else "")

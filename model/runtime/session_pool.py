@@ -1,4 +1,4 @@
-"""The open sessions of a network, lent to whoever runs it."""
+"""A pool of the open sessions of a network: each forward pass borrows an idle one."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,11 +8,12 @@ from sameface.model.bundles.bundle import Bundle
 from sameface.model.errors import DeviceUnavailable
 from sameface.model.faces import Floats
 from sameface.model.runtime.prepare_graph import prepare_graph
-from sameface.model.runtime.session import PROVIDERS, Session, open_session
+from sameface.model.runtime.providers import PROVIDERS
+from sameface.model.runtime.session import Session, open_session
 
 
 class SessionPool:
-    """The open sessions of one network, the device they run on, and the batch size that it likes best."""
+    """The open sessions of one network, the device they run on, and its fastest batch size."""
 
     def __init__(self, sessions: Sequence[Session], device: str, batch_size: int) -> None:
         self.device = device
@@ -25,7 +26,7 @@ class SessionPool:
             self._idle.put(session)
 
     def run(self, pixels: Floats, outputs: Sequence[str] | None = None) -> list[Floats]:
-        """One forward pass on the calling thread, on an idle session: the outputs of these names, or all."""
+        """One forward pass on the calling thread, by an idle session; returns the outputs named, or all."""
         session = self._idle.get()
         try:
             return session.run(outputs, {self._input: pixels})

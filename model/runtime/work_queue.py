@@ -41,10 +41,10 @@ class WorkQueue:
             raise self._overloaded()
 
     async def run_all(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Do the work on every item, or on none if there is no room for all of them.
+        """The result of `work` for every item; raises `Overloaded` at once if there is no room for all items.
 
-        A caller that is cancelled, or one of whose items fails, gives back the places of the jobs that have
-        not begun.
+        If the caller is cancelled or an item fails, jobs that have not begun are cancelled and free their
+        places.
         """
         self._take_places(len(items))
         jobs = [Job(work, item) for item in items]
@@ -58,7 +58,7 @@ class WorkQueue:
                 future.cancel()
 
     async def run_in_turn(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Do the work on every item as places become free: for a batch, which waits and is never refused."""
+        """The result of `work` for every item, as places become free: a batch waits and is never refused."""
         few = asyncio.Semaphore(self.threads)  # places that one batch may take
 
         async def run(item: Item) -> Result:
@@ -73,7 +73,7 @@ class WorkQueue:
         return await asyncio.gather(*(run(item) for item in items))
 
     def close(self) -> None:
-        """Wait for the photos in work, and drop those that wait."""
+        """Finish the photos in work, and cancel those that wait."""
         self._executor.shutdown(cancel_futures=True)
 
     def _take_places(self, count: int) -> None:
@@ -107,7 +107,7 @@ class WorkQueue:
 
 
 class Job(Generic[Item, Result]):
-    """Work on an item; a cancelled job stays in the executor's queue for a while, but not its photo."""
+    """Work on one item; a cancelled job stays in the executor's queue for a while, without its photo."""
 
     def __init__(self, work: Callable[[Item], Result], item: Item) -> None:
         self.asked = time.perf_counter()
@@ -119,5 +119,5 @@ class Job(Generic[Item, Result]):
         return self._work()
 
     def forget(self) -> None:
-        """Let go of the item."""
+        """Drop the item, so that its memory is freed."""
         self._work = None

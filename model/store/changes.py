@@ -7,7 +7,7 @@ import numpy as np
 from sqlalchemy import Connection, Select, insert, select, update
 
 from sameface.model.faces import Keys
-from sameface.model.store.engine import Database
+from sameface.model.store.database import Database
 from sameface.model.store.records import Collection, FaceBlock, FaceChanges
 from sameface.model.store.tables import changes, collections, faces
 

@@ -5,7 +5,7 @@ import time
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from sameface.model.errors import AlreadyExists, CollectionNotFound
-from sameface.model.store.engine import Database
+from sameface.model.store.database import Database
 from sameface.model.store.records import Binding, Collection
 from sameface.model.store.tables import collections
 

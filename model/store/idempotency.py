@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, delete, insert, select
 
-from sameface.model.store.engine import Database
+from sameface.model.store.database import Database
 from sameface.model.store.records import Collection, RememberedResponse
 from sameface.model.store.tables import remembered_responses
 

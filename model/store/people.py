@@ -11,7 +11,7 @@ from sameface.model.errors import AlreadyExists, FaceNotFound, PersonNotFound
 from sameface.model.faces import Floats
 from sameface.model.store.changes import record_changes
 from sameface.model.store.collections import add_to_counters, refuse_gone
-from sameface.model.store.engine import Database
+from sameface.model.store.database import Database
 from sameface.model.store.idempotency import find_responses, remember_responses
 from sameface.model.store.records import (
     Collection,

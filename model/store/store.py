@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from sameface.model.files import exclusive_lock
 from sameface.model.store.changes import Changes
 from sameface.model.store.collections import Collections
-from sameface.model.store.engine import Database
+from sameface.model.store.database import Database
 from sameface.model.store.idempotency import IdempotencyKeys
 from sameface.model.store.migrations import migrate
 from sameface.model.store.people import People

@@ -145,7 +145,7 @@ class Comparison:
     def describe(self) -> str:
         """What differs, in words; nothing if nothing does."""
         extra = self._extra + len(self._keys) - self._seen
-        entries, rows = self.index.faiss_index, len(self.index.columns)
+        entries, rows = self.index.faiss_index, self.index.columns.count
         parts = [
             f"lacks {self._lacking} faces" if self._lacking else "",
             f"has {extra} that are gone" if extra else "",

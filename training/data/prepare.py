@@ -18,7 +18,7 @@ from sameface.model.observer import Progress, ignore_progress
 from sameface.model.parallel import work_through
 from sameface.model.photo.align import CropShape
 from sameface.model.photo.image import PHOTO_NAMES, read_photo
-from sameface.model.pipeline import Pipeline, PipelineOptions, open_face_finder
+from sameface.model.pipeline import FaceFinder, PipelineOptions, open_face_finder
 from sameface.training.data.crop import CROP_SIDE
 from sameface.training.data.dropped_photos import (
     REPORT,
@@ -60,7 +60,7 @@ class Summary:
 class FaceCutter:
     """Cuts the face that `policy` chooses out of a photo, on the pipeline's own path without a recogniser."""
 
-    def __init__(self, finder: Pipeline, policy: str) -> None:
+    def __init__(self, finder: FaceFinder, policy: str) -> None:
         self.finder = finder
         self.policy = policy
 

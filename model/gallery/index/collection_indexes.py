@@ -46,7 +46,7 @@ class Held:
     @property
     def needs_tending(self) -> bool:
         """Whether much has changed since it was built or saved, or since that was tried in vain."""
-        due = max(SAVE_CHANGES, SAVE_SHARE * len(self.index.columns))
+        due = max(SAVE_CHANGES, SAVE_SHARE * self.index.columns.count)
         if self.failed is not None and self.index.sequence - self.failed < due:
             return False
         return self.unsaved >= due or self.index.needs_rebuilding

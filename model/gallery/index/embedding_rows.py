@@ -1,6 +1,7 @@
 """The faces of a collection in memory, one row each, column by column."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,15 @@ GROWTH = 1.125  # room is made for an eighth more than there is: rarely enough, 
 ROWS_AT_ONCE = 50_000
 
 
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A person, and the face by which the person was found."""
+
+    person: int
+    face: int
+    similarity: float
+
+
 class EmbeddingRows:
     """Rows are only ever appended; one that dies is zeroed at once, and stays until the rows are copied.
 
@@ -21,7 +31,7 @@ class EmbeddingRows:
     def __init__(self, dimension: int, room: int = 0) -> None:
         self.dimension = dimension
         self.dead = 0  # rows that cannot be found: counted, because every search asks
-        self._rows = 0
+        self.count = 0  # of all rows, the dead ones too
         self._faces = np.empty(room, np.int64)
         self._people = np.empty(room, np.int64)
         self._alive = np.empty(room, bool)
@@ -31,46 +41,42 @@ class EmbeddingRows:
     def of(cls, block: FaceBlock, alive: NDArray[np.bool_]) -> "EmbeddingRows":
         """Rows that are kept where they are, without a copy."""
         columns = cls(block.embeddings.shape[1])
-        columns._rows = len(block.faces)
+        columns.count = len(block.faces)
         columns._faces, columns._people, columns._alive = block.faces, block.people, alive
         columns._embeddings = block.embeddings
         columns.dead = len(alive) - int(alive.sum())
         return columns
 
-    def __len__(self) -> int:
-        """All rows, the dead ones too."""
-        return self._rows
-
     @property
     def faces(self) -> Keys:
         """The key of each row's face; ascending, because keys only grow."""
-        return self._faces[: self._rows]
+        return self._faces[: self.count]
 
     @property
     def people(self) -> Keys:
         """The key of each row's person."""
-        return self._people[: self._rows]
+        return self._people[: self.count]
 
     @property
     def alive(self) -> NDArray[np.bool_]:
         """Whether each row can be found."""
-        return self._alive[: self._rows]
+        return self._alive[: self.count]
 
     @property
     def embeddings(self) -> Floats:
         """Each row's embedding, zero if it is dead."""
-        return self._embeddings[: self._rows]
+        return self._embeddings[: self.count]
 
     def append(self, block: FaceBlock) -> None:
         """Add living rows at the end."""
-        rows = slice(self._rows, self._rows + len(block.faces))
+        rows = slice(self.count, self.count + len(block.faces))
         if rows.stop > len(self._faces):
             self._grow(max(rows.stop, int(rows.stop * GROWTH)))
         self._faces[rows] = block.faces
         self._people[rows] = block.people
         self._alive[rows] = True
         self._embeddings[rows] = block.embeddings
-        self._rows = rows.stop
+        self.count = rows.stop
 
     def bury(self, gone: Keys) -> Keys:
         """Make the rows of these faces dead; the people they were of."""
@@ -89,11 +95,22 @@ class EmbeddingRows:
 
     def find_rows(self, faces: Keys) -> NDArray[np.intp]:
         """The rows of those faces that are there."""
-        if not self._rows:
+        if not self.count:
             return np.empty(0, np.intp)
-        places: NDArray[np.intp] = np.minimum(np.searchsorted(self.faces, faces), self._rows - 1)
+        places: NDArray[np.intp] = np.minimum(np.searchsorted(self.faces, faces), self.count - 1)
         found: NDArray[np.intp] = places[self.faces[places] == faces]
         return found
+
+    def best_of_each(self, rows: NDArray[np.int64], similarities: Floats, limit: int) -> list[Hit]:
+        """One hit per person, up to `limit`, from rows in falling similarity; dead rows and -1 are none."""
+        best: dict[int, Hit] = {}
+        people, alive = self.people[rows].tolist(), (self.alive[rows] & (rows >= 0)).tolist()
+        for place, person in enumerate(people):
+            if alive[place] and person not in best:
+                best[person] = Hit(person, int(self.faces[rows[place]]), float(similarities[place]))
+                if len(best) == limit:
+                    break
+        return list(best.values())
 
     def blocks(self, start: int, stop: int) -> Iterator[slice]:
         """Pieces of a range of rows, each small enough to copy at once."""

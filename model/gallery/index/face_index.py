@@ -2,13 +2,12 @@
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sameface.model.faces import Floats
-from sameface.model.gallery.index.embedding_rows import EmbeddingRows
+from sameface.model.gallery.index.embedding_rows import EmbeddingRows, Hit
 from sameface.model.gallery.index.faiss_search import (
     OUTGROWN,
     Faiss,
@@ -28,15 +27,6 @@ FEWEST_CANDIDATES = 32
 MOST_CANDIDATES = 1_024  # a probe that needs more is compared with every row
 RANKED_AT_ONCE = 32  # probes whose candidates fit into the cache
 CANDIDATES_PER_ROW = 4  # of those asked for, so that what half precision confuses is among them
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A person, and the face by which the person was found."""
-
-    person: int
-    face: int
-    similarity: float
 
 
 class FaceIndex:
@@ -60,12 +50,12 @@ class FaceIndex:
     @property
     def size(self) -> int:
         """Faces that can be found."""
-        return len(self.columns) - self.columns.dead
+        return self.columns.count - self.columns.dead
 
     def adopt(self, columns: EmbeddingRows, kind: str, faiss_index: Faiss, sequence: int) -> None:
         """Start from rows that were read from elsewhere."""
         self.columns, self.kind, self.faiss_index = columns, kind, faiss_index
-        self.sequence, self._made_for = sequence, len(columns)
+        self.sequence, self._made_for = sequence, columns.count
 
     def follow(self, revision: int, changes_since: Callable[[int], Iterable[FaceChanges]]) -> None:
         """Apply the changes up to a revision at least, one thread at a time."""
@@ -81,32 +71,32 @@ class FaceIndex:
         with self.lock.shared():
             results: list[list[Hit]] = [[] for _ in probes]
             missing = list(range(len(probes)))
-            count = min(len(self.columns), limit * 2)
+            count = min(self.columns.count, limit * 2)
             while missing and count:
                 rows, similarities = self._find_nearest(np.ascontiguousarray(probes[missing]), count)
                 for place, near, similar in zip(missing, rows, similarities, strict=True):
-                    results[place] = best_of_each(self.columns, near, similar, limit)
+                    results[place] = self.columns.best_of_each(near, similar, limit)
                 missing = [place for place in missing if len(results[place]) < limit]
-                count = 0 if count == len(self.columns) else min(len(self.columns), count * 4)
+                count = 0 if count == self.columns.count else min(self.columns.count, count * 4)
             return results
 
     def search_means(self, probes: Floats, limit: int) -> list[list[Hit]]:
         """For each probe the best `limit` people by the cosine to their unit mean embedding."""
         with self.lock.shared():
             means = self._get_means()
-            count = min(len(means), limit + means.dead)
+            count = min(means.count, limit + means.dead)
             if not count:
                 return [[] for _ in probes]
             similarities, rows = compare_all(probes, means.embeddings, count)
             return [
-                best_of_each(means, near, similar, limit)
+                means.best_of_each(near, similar, limit)
                 for near, similar in zip(rows, similarities, strict=True)
             ]
 
     @property
     def needs_rebuilding(self) -> bool:
         """Whether many rows are dead, or there are too many for how they are searched."""
-        rows = len(self.columns)
+        rows = self.columns.count
         wanted = choose_kind(self.size, self.device, self.kind)
         outgrown = self.faiss_index is not None and rows > OUTGROWN * max(self._made_for, DEAD_ROWS)
         return self.columns.dead > max(DEAD_ROWS, DEAD_SHARE * rows) or wanted != self.kind or outgrown
@@ -115,12 +105,12 @@ class FaceIndex:
         """Copy the living rows and build what searches them, while searches and changes go on."""
         with self.lock.shared():
             old = self.columns
-            seen, kept = len(old), np.flatnonzero(old.alive)
+            seen, kept = old.count, np.flatnonzero(old.alive)
         new = EmbeddingRows(old.dimension, room=len(kept))
         for some in new.blocks(0, len(kept)):
             with self.lock.shared():
                 new.append(old.block(kept[some]))
-        kind = choose_kind(len(new), self.device, self.kind)
+        kind = choose_kind(new.count, self.device, self.kind)
         faiss_index = build_faiss_index(kind, new)
         with self.lock.alone():
             new.bury(old.faces[kept[~old.alive[kept]]])
@@ -160,17 +150,3 @@ class FaceIndex:
         if self._means is None:
             self._means = PersonMeans(self.columns)
         return self._means.rows
-
-
-def best_of_each(
-    columns: EmbeddingRows, rows: NDArray[np.int64], similarities: Floats, limit: int
-) -> list[Hit]:
-    """Rows in falling similarity to one hit per person; dead ones are left out."""
-    best: dict[int, Hit] = {}
-    people, alive = columns.people[rows].tolist(), (columns.alive[rows] & (rows >= 0)).tolist()
-    for place, person in enumerate(people):
-        if alive[place] and person not in best:
-            best[person] = Hit(person, int(columns.faces[rows[place]]), float(similarities[place]))
-            if len(best) == limit:
-                break
-    return list(best.values())

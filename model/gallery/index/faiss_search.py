@@ -85,19 +85,19 @@ def build_faiss_index(kind: str, columns: EmbeddingRows) -> Faiss:
     if kind == "exact":
         return None
     index = {"ivf": train_cells, "exact on gpu": open_on_gpu}[kind](columns)
-    for rows in columns.blocks(0, len(columns)):
+    for rows in columns.blocks(0, columns.count):
         index.add(columns.embeddings[rows])
     return index
 
 
 def train_cells(columns: EmbeddingRows) -> Faiss:
     """An empty IVF index with its centres trained."""
-    cells = 2 ** round(math.log2(CELLS * math.sqrt(len(columns))))
+    cells = 2 ** round(math.log2(CELLS * math.sqrt(columns.count)))
     index: Faiss = faiss.index_factory(columns.dimension, f"IVF{cells},SQfp16", faiss.METRIC_INNER_PRODUCT)
     index.cp.niter = TRAINING_ROUNDS
     index.cp.min_points_per_centroid = 1  # a small gallery is searched well enough without FAISS's warning
     choose_share(index)
-    index.train(columns.embeddings[:: max(1, len(columns) // (cells * CELL_SAMPLES))])
+    index.train(columns.embeddings[:: max(1, columns.count // (cells * CELL_SAMPLES))])
     return index
 
 

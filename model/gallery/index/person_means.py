@@ -17,7 +17,7 @@ class PersonMeans:
         living = np.flatnonzero(columns.alive)
         people, first = np.unique(columns.people[living], return_index=True)
         embeddings = np.zeros((len(people), columns.dimension), np.float32)
-        for rows in columns.blocks(0, len(columns)):
+        for rows in columns.blocks(0, columns.count):
             places = np.searchsorted(people, columns.people[rows])
             known = columns.alive[rows]
             np.add.at(embeddings, places[known], columns.embeddings[rows][known])
@@ -27,7 +27,7 @@ class PersonMeans:
 
     def renew(self, people: Keys, columns: EmbeddingRows) -> bool:
         """Compute the means of some people (ascending) anew; False if there is no row for one of them."""
-        last = self.rows.people[-1] if len(self.rows) else 0
+        last = self.rows.people[-1] if self.rows.count else 0
         known, new = people[people <= last], people[people > last]  # keys only grow: the new ones come last
         if not np.array_equal(self.rows.people[np.searchsorted(self.rows.people, known)], known):
             return False

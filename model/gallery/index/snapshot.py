@@ -51,7 +51,7 @@ def write(index: FaceIndex, file: BinaryIO, owner: dict[str, Any]) -> int:
 
     file.write(b" " * HEADER_BYTES)
     with index.lock.shared():
-        columns, rows, sequence, kind = index.columns, len(index.columns), index.sequence, index.kind
+        columns, rows, sequence, kind = index.columns, index.columns.count, index.sequence, index.kind
         for column in (columns.alive, columns.faces, columns.people):
             put(as_bytes(column))
         if kind == "ivf":

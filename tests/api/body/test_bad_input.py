@@ -301,3 +301,10 @@ def test_a_photo_sent_as_a_plain_form_field_is_a_photo(client: httpx.Client) -> 
 
 def test_bytes_of_any_kind_are_a_file(client: httpx.Client) -> None:
     assert client.post("/v1/detect", files={"image": io.BytesIO(photo_of(1))}).status_code == 200
+
+
+@pytest.mark.parametrize("boundary", ["x" * 300, "a b", ""])
+def test_a_boundary_that_cannot_be_one_is_refused(client: httpx.Client, boundary: str) -> None:
+    body = f"--{boundary}\r\n\r\n".encode()
+    headers = {"content-type": f"multipart/form-data; boundary={boundary}"}
+    expect(client.post("/v1/detect", content=body, headers=headers), 422, "invalid_request")

@@ -154,8 +154,8 @@ def test_memory_holds_a_few_blocks_however_long_the_body_is(serve, monkeypatch: 
     largest = [0]
     put = mailboxes.Mailbox.put
 
-    async def watch(mailbox: mailboxes.Mailbox, entries: list) -> None:
-        await put(mailbox, entries)
+    async def watch(mailbox: mailboxes.Mailbox, entries: list, *, last: bool = False) -> None:
+        await put(mailbox, entries, last=last)
         largest[0] = max(largest[0], mailbox._bytes)
 
     monkeypatch.setattr(mailboxes.Mailbox, "put", watch)
@@ -172,14 +172,17 @@ def test_lines_are_found_wherever_the_chunks_are_cut() -> None:
     body = b'{"id": "1"}\n\n{"id": "2"}\r\n{"id": "333333333"}\n{"id": "4"}'
     for size in range(1, len(body) + 1):
         reader = LineReader(15)
-        found = [entry for at in range(0, len(body), size) for entry in reader.write(body[at : at + size])]
-        found += reader.close()
+        found = [
+            entry
+            for at in range(0, len(body), size)
+            for entry in reader.read(body[at : at + size], last=at + size >= len(body))
+        ]
         assert [entry.number for entry in found] == [1, 3, 4, 5]
         assert [isinstance(entry.content, bytes) for entry in found] == [True, True, False, True]
 
 
 def test_entries_without_content_take_room_too() -> None:
-    lines = LineReader(100).write(b"1\n" * 1000)
+    lines = LineReader(100).read(b"1\n" * 1000, last=False)
     assert sum(entry.size for entry in lines) > 100_000
 
 

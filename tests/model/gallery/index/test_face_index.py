@@ -111,7 +111,7 @@ def test_rows_that_die_or_come_during_a_rebuild_are_not_lost(
     assert (index.sequence, index.size, index.kind) == (2, 299, "ivf")
     assert index.search(embeddings[270], 1)[0][0].face == 1020
     assert all(hit.face != 7 for hit in index.search(embeddings[6], 50)[0])
-    assert index.faiss_index.ntotal == len(index.columns)
+    assert index.faiss_index.ntotal == index.columns.count
 
 
 def test_dead_rows_are_cleared_away_in_batches() -> None:
@@ -121,7 +121,7 @@ def test_dead_rows_are_cleared_away_in_batches() -> None:
     index.follow(2, lambda _: [FaceChanges(2, to_changes(0, embeddings[:0]).came, np.array([11]))])
     assert index.needs_rebuilding
     index.rebuild()
-    assert len(index.columns) == index.size == 89
+    assert index.columns.count == index.size == 89
     found = index.search(embeddings[11:, 0], 1)
     assert [hits[0].face for hits in found] == list(range(12, 101))
 

@@ -1,14 +1,18 @@
-"""What the server knows about one request, from its first byte to its last: one object in the ASGI scope."""
+"""What the server knows about one request: one object in the ASGI scope, made by the outermost middleware."""
 
+import re
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from starlette.types import Scope
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sameface.api.access.keys import ApiKey
 
+REQUEST_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
 KEY = "sameface"  # under which the scope's state holds it
 
 
@@ -51,6 +55,7 @@ class RequestContext:
 
     request_id: str
     deadline: Deadline
+    has_body: bool  # the client announced that it sends one
     caller: ApiKey | None = None  # set once the key is checked; None where the server has no keys
     problem: str | None = None  # the code of the problem that was answered
 
@@ -61,6 +66,26 @@ def context_of(scope: Scope) -> RequestContext:
     return context
 
 
-def put_context(scope: Scope, context: RequestContext) -> None:
-    """Attach the context to the scope; Starlette hands the scope's state on to routes."""
-    scope.setdefault("state", {})[KEY] = context
+class AddContext:
+    """Gives every request its context; a valid `X-Request-ID` of the client is its id, else one is made."""
+
+    def __init__(self, app: ASGIApp, seconds: float) -> None:
+        self.app = app
+        self.seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection event."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        headers = Headers(scope=scope)
+        sent = headers.get("x-request-id", "")
+        request_id = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
+        has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+        scope.setdefault("state", {})[KEY] = RequestContext(request_id, Deadline(self.seconds), has_body)
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["X-Request-ID"] = request_id
+            await send(message)
+
+        return await self.app(scope, receive, send_with_id)
