@@ -36,9 +36,9 @@ log = logging.getLogger("sameface")
 
 
 def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None = None) -> FastAPI:
-    """The application; it lives at once and is ready when the networks are warm.
+    """The ASGI application: /health/live answers at once, /health/ready once the networks are warm.
 
-    Then `app.state.pipeline` is set, or `app.state.failure` if they cannot be loaded, and `on_loaded` called.
+    Loading sets `app.state.pipeline`, or `app.state.failure` if it fails, and then calls `on_loaded`.
     """
 
     @asynccontextmanager
@@ -66,8 +66,8 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
     for noun in (verify, faces, collections, batch, people, identify, models, calibrations, health, metrics):
         app.include_router(noun.router)
     add_error_handlers(app)
-    patch_fastapi(app)  # /docs with its scripts served from here: no other host learns who looks
-    # The last one added is the first one that a request meets.
+    patch_fastapi(app)  # serves the scripts of /docs itself: no CDN learns who opens the page
+    # The middleware added last is the outermost: a request meets it first.
     app.add_middleware(TimeLimit, seconds=settings.request_seconds)
     if settings.cors_origins:
         app.add_middleware(
@@ -83,7 +83,7 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
 
 
 async def load_pipeline(app: FastAPI, on_loaded: Callable[[FastAPI], None] | None) -> None:
-    """Open the networks beside the event loop, so that the process answers meanwhile."""
+    """Open the networks in a thread, so that the event loop answers meanwhile, and call `on_loaded`."""
     try:
         await asyncio.to_thread(open_parts, app)
         sessions = app.state.pipeline.embedder.sessions
@@ -96,11 +96,11 @@ async def load_pipeline(app: FastAPI, on_loaded: Callable[[FastAPI], None] | Non
 
 
 def open_parts(app: FastAPI) -> None:
-    """Open the networks, and the gallery of the recogniser among them."""
+    """Open the pipeline and the gallery for its recogniser, and put both into `app.state`."""
     settings: Settings = app.state.settings
     pipeline = open_pipeline(settings.pipeline_options(), app.state.metrics)
     pipeline.thresholds.refuse_own_rate()
     gallery = app.state.gallery = open_gallery(settings.folder.gallery, pipeline)
     gallery.load()
     app.state.metrics.ready(pipeline, gallery)
-    app.state.pipeline = pipeline  # last: now the server is ready
+    app.state.pipeline = pipeline  # last: from now on the server is ready

@@ -1,4 +1,4 @@
-"""Turns every failure into problem+json (RFC 9457) by one table; no traceback ever leaves."""
+"""Turns every error into problem+json (RFC 9457) by one table; no traceback ever leaves the server."""
 
 import asyncio
 import logging
@@ -17,8 +17,8 @@ from sameface.model.errors import Overloaded, SamefaceError
 
 log = logging.getLogger("sameface.errors")
 
-# A client that comes back at once would be refused hundreds of times a second, on the cores that those who
-# were admitted wait for.
+# The delay of a 429: a client that retries at once would be refused hundreds of times a second, and each
+# refusal takes CPU time from the admitted requests.
 REFUSAL_SECONDS = 0.25
 
 # code: status, title. The table in docs/errors.md is tested against this one.
@@ -69,61 +69,61 @@ class Forbidden(SamefaceError):
 
 
 class NotFound(SamefaceError):
-    """No route has this address."""
+    """No route has this path."""
 
     code = "not_found"
 
 
 class MethodNotAllowed(SamefaceError):
-    """The route has this address and takes other methods."""
+    """A route has this path, but not this method."""
 
     code = "method_not_allowed"
 
 
 class BodyTooLarge(SamefaceError):
-    """More bytes than all that a request may carry."""
+    """The body of a request, or the unread answers of a batch, have more bytes than allowed."""
 
     code = "body_too_large"
 
 
 class TooManyImages(SamefaceError):
-    """More images than a request may carry."""
+    """The request has more images than `max_images`."""
 
     code = "too_many_images"
 
 
 class UnsupportedMediaType(SamefaceError):
-    """Neither multipart nor JSON."""
+    """The route does not read this content type."""
 
     code = "unsupported_media_type"
 
 
 class InvalidRequest(SamefaceError):
-    """The body does not have the fields that the route takes."""
+    """The request does not fit the schema of the route."""
 
     code = "invalid_request"
 
 
 class NotReady(SamefaceError):
-    """The networks are still being loaded."""
+    """The networks are still being loaded, or could not be loaded."""
 
     code = "not_ready"
 
 
 class TimedOut(SamefaceError):
-    """The time limit of a request is over."""
+    """The request has exceeded its deadline."""
 
     code = "timed_out"
 
 
 class Problem(JSONResponse):
-    """A failure as the client sees it."""
+    """A response with a problem+json body."""
 
     media_type = "application/problem+json"
 
 
 def describe_problem(code: str, detail: str, request_id: str) -> dict[str, Any]:
-    """The body of a problem, without the error's facts."""
+    """The problem+json body for `code`, without the error's facts."""
     status, title = PROBLEMS[code]
     return {
         "type": f"urn:sameface:problem:{code}",
@@ -136,7 +136,7 @@ def describe_problem(code: str, detail: str, request_id: str) -> dict[str, Any]:
 
 
 def to_problem(error: SamefaceError, scope: Scope) -> Problem:
-    """The response for a failure."""
+    """The problem+json response for `error`, with the headers that its code needs."""
     headers = {}
     if error.code == "unauthorized":
         headers["WWW-Authenticate"] = "Bearer"
@@ -147,7 +147,7 @@ def to_problem(error: SamefaceError, scope: Scope) -> Problem:
 
 
 def describe_failure(error: SamefaceError, context: RequestContext) -> dict[str, Any]:
-    """The body of a problem with the error's facts; a code that is not in the table is a defect."""
+    """The problem+json body for `error` with its facts; a code missing in PROBLEMS becomes `internal`."""
     if error.code not in PROBLEMS:
         log.error("%s: %s", type(error).__name__, error.detail)
         error = internal_error()
@@ -156,29 +156,29 @@ def describe_failure(error: SamefaceError, context: RequestContext) -> dict[str,
 
 
 def internal_error() -> SamefaceError:
-    """The failure that a client gets for a defect: no more than the id to ask about."""
+    """The error that a client gets for a defect; it reveals nothing but the request id."""
     return SamefaceError("The server failed; its log has the details under this request id.")
 
 
 def to_invalid_request(errors: Sequence[Any]) -> InvalidRequest:
-    """The errors of pydantic, without the input that they quote: it may be somebody's face."""
+    """An InvalidRequest from pydantic's `errors`, without the quoted input: it may be somebody's face."""
     found = [{"field": name_field(error), "problem": error["msg"]} for error in errors[:20]]
     sentence = "; ".join(f"{entry['field']}: {entry['problem']}" for entry in found[:5])
     return InvalidRequest(f"The request does not fit: {sentence}.", errors=found)
 
 
 def name_field(error: ErrorDetails) -> str:
-    """The path of the field that an error of pydantic is about."""
+    """The path of the field that pydantic's `error` is about, joined by dots."""
     return ".".join(str(part) for part in error["loc"])[:100] or "body"
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Let the table answer for every exception that a route raises."""
+    """Answer what routes raise by the table; TimeLimit answers for exceptions that are not expected."""
 
     @app.exception_handler(SamefaceError)
     async def on_failure(request: Request, error: SamefaceError) -> Problem:
         if isinstance(error, Overloaded):
-            error.__traceback__ = None  # its frames hold the photos
+            error.__traceback__ = None  # frees the photos that its frames hold
             await asyncio.sleep(REFUSAL_SECONDS)
         return to_problem(error, request.scope)
 

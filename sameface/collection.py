@@ -39,7 +39,7 @@ class Collection:
         faces: OneFace = "prominent",
         min_quality: float = 0.0,
     ) -> Enrollment:
-        """Enrol a person by photos or embeddings; a known id is `already_exists`, None makes an id."""
+        """Enrol a person by photos or embeddings; a known id raises `already_exists`, None makes an id."""
         self._engine.gallery.get_or_create_collection(self.name, store_crops=self._store_crops)
         return self._enroll(
             person_id,
@@ -52,7 +52,7 @@ class Collection:
         )
 
     def enroll_or_add(self, person_id: str, photos: Sequence[AnyPhoto]) -> Enrollment:
-        """Enrol a person by photos, or give a known one more faces: as a batch over HTTP does."""
+        """Enrol a person by photos, or add faces to a known `person_id`, as a batch over HTTP does."""
         self._engine.gallery.get_or_create_collection(self.name, store_crops=self._store_crops)
         return self._enroll(person_id, photos, (), may_exist=True)
 
@@ -65,7 +65,7 @@ class Collection:
         faces: OneFace = "prominent",
         min_quality: float = 0.0,
     ) -> Enrollment:
-        """Give an enrolled person more faces; an unknown id is `person_not_found`."""
+        """Add faces to an enrolled person; an unknown id raises `person_not_found`."""
         return self._enroll(
             person_id, photos, embeddings, must_exist=True, faces=faces, min_quality=min_quality
         )
@@ -81,7 +81,7 @@ class Collection:
         threshold: float | None = None,
         extrapolate: bool = True,
     ) -> Identification:
-        """Everybody in a photo, or the person of an embedding, among the people of the collection."""
+        """Identify the faces in a photo, or an embedding, among the people of the collection."""
         request = IdentifyRequest(
             collection=self.name,
             probe=self._to_probe(probe),
@@ -118,14 +118,14 @@ class Collection:
         return self._people.get_collection(self.name)
 
     def people(self) -> Iterator[records.Person]:
-        """Everybody, by id."""
+        """Yield all people in the order of their ids."""
         collection, after = self.describe(), ""
         while page := self._people.list_people(collection, PEOPLE_AT_ONCE, after):
             yield from page
             after = page[-1].person_id
 
     def person(self, person_id: str) -> records.Person:
-        """A person with the ids of all faces."""
+        """The person of this id, with the ids of their faces."""
         return self._people.get_person(self.describe(), person_id)
 
     def update(self, person_id: str, **values: Any) -> records.Person:
@@ -133,7 +133,7 @@ class Collection:
         return self._people.update_person(self.describe(), person_id, values)
 
     def forget(self, person_id: str) -> None:
-        """Delete a person: gone from every answer once this returns."""
+        """Delete a person; once this returns, no search finds them."""
         self._people.forget_person(self.describe(), person_id)
 
     def forget_face(self, person_id: str, face_id: str) -> None:
@@ -174,7 +174,7 @@ class Collection:
         return self._engine.run(enroll(self._engine.pipeline, self._engine.gallery, request))
 
     def _to_probe(self, probe: "AnyPhoto | AnyEmbedding") -> Photo | Embedding:
-        """A photo, or for a row of numbers the embedding."""
+        """The embedding, if `probe` is a list, a tuple or a one-dimensional array, else the photo."""
         row = isinstance(probe, np.ndarray) and probe.ndim == 1
         if row or isinstance(probe, list | tuple):
             return accept_embedding(self._engine.pipeline.embedder.bundle, np.asarray(probe), None)

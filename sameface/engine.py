@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 class Engine:
-    """What operations run on, shared by any number of threads."""
+    """The pipeline, the gallery and the event loop of `sameface.open()`, safe to use from any thread."""
 
     def __init__(self, folder: DataFolder, options: PipelineOptions) -> None:
         self.folder = folder
@@ -23,7 +23,7 @@ class Engine:
         self._closed = False
 
     def close(self) -> None:
-        """Finish what runs, and close networks and gallery."""
+        """Close the networks, the gallery and the event loop, in the reverse order of opening."""
         with self._opening:
             self._closed = True
             for part in reversed(self._parts.values()):
@@ -38,7 +38,7 @@ class Engine:
 
     @property
     def gallery(self) -> Gallery:
-        """The gallery of the recogniser."""
+        """The gallery of the pipeline's recogniser, opened by the first caller."""
         gallery: Gallery = self._once("gallery", lambda: open_gallery(self.folder.gallery, self.pipeline))
         return gallery
 
@@ -58,7 +58,7 @@ class Engine:
             return self._parts[name]
 
     def run(self, operation: Coroutine[Any, Any, Result]) -> Result:
-        """The result of an operation, which runs on an event loop in a thread of its own."""
+        """Run `operation` on the event loop's thread, and return its result."""
         loop: LoopThread = self._once("loop", LoopThread)
         future = asyncio.run_coroutine_threadsafe(operation, loop.loop)
         try:
@@ -69,7 +69,7 @@ class Engine:
 
 
 class LoopThread:
-    """An event loop that runs in a thread, so that callers may have one of their own, as notebooks do."""
+    """An event loop in its own thread, so that the caller may already run one, as a notebook does."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()

@@ -1,4 +1,4 @@
-"""Who calls: the key that a request carries, and whether it has the scope that the route needs."""
+"""Authenticates a request by its API key, and checks that the key has the scope of the route."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated
@@ -15,7 +15,7 @@ bearer = HTTPBearer(auto_error=False, description="Needed only where the server 
 
 
 def require_scope(scope: str) -> Callable[..., Awaitable[None]]:
-    """A dependency that lets a request pass if its key has the scope, or if the server has no keys."""
+    """A FastAPI dependency: the request's key must have `scope`, unless the server has no keys."""
 
     async def check(
         request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]

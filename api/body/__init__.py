@@ -1,1 +1,1 @@
-"""Reads request bodies while they stream in: JSON, and forms part by part."""
+"""Reads request bodies while they stream in: JSON, and multipart forms part by part."""

@@ -1,4 +1,4 @@
-"""The fields of a form, read part by part as they stream in."""
+"""Reads the fields of a multipart form while it streams in."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -8,7 +8,7 @@ from sameface.api.errors import InvalidRequest, TooManyImages
 from sameface.api.settings import Settings
 from sameface.model.errors import ImageTooLarge
 
-MAX_FIELD_BYTES = 64_000  # of a form field that is no image
+MAX_FIELD_BYTES = 64_000  # of a form field other than an image
 MAX_PARTS = 100
 MAX_NAME = 100
 
@@ -16,10 +16,10 @@ MAX_NAME = 100
 async def read_form(
     chunks: AsyncIterator[bytes], boundary: bytes, photos: dict[str, bool], settings: Settings
 ) -> dict[str, Any]:
-    """The fields of a multipart body: photos as bytes, all else as text.
+    """The fields of a multipart body: image fields as bytes, every other field as text.
 
-    `photos` has the fields that are images, and whether each takes many. A part is refused as soon as it is
-    too large.
+    `photos` maps the name of an image field to whether it takes several images. A part is refused as soon as
+    it is too large.
     """
     parser, form = PartParser(boundary), Form(photos, settings)
     async for chunk in chunks:
@@ -30,7 +30,7 @@ async def read_form(
 
 
 class Form:
-    """The fields that are complete, and the part that is coming in."""
+    """The fields of a form so far, and the part that is being read."""
 
     def __init__(self, photos: dict[str, bool], settings: Settings) -> None:
         self.photos = photos
@@ -39,7 +39,7 @@ class Form:
         self.images = 0
 
     def take(self, event: PartEvent) -> None:
-        """Take the next event of the body."""
+        """Apply the next event of the multipart body."""
         if isinstance(event, PartStart):
             self.start_part(event.name[:MAX_NAME], is_file=event.filename is not None)
         elif isinstance(event, PartData):
@@ -48,7 +48,7 @@ class Form:
             self.end_part()
 
     def start_part(self, name: str, *, is_file: bool) -> None:
-        """Begin the field `name`, if the form may have it."""
+        """Begin the field `name`; raises if it is repeated, or one part or image too many."""
         if not name:
             raise InvalidRequest("A part has no name.")
         if name in self.fields and not self.photos.get(name):
@@ -63,7 +63,7 @@ class Form:
             raise TooManyImages(f"A request may have {limit} images.", limit=limit)
 
     def add_to_part(self, content: bytes) -> None:
-        """Add to the content of the part, which has a limit."""
+        """Append `content` to the part; raises once the part is over its limit of bytes."""
         self.content += content
         if self.is_image and len(self.content) > self.settings.max_image_bytes:
             limit = self.settings.max_image_bytes
@@ -72,7 +72,7 @@ class Form:
             raise InvalidRequest(f"The part {self.name!r} may have {MAX_FIELD_BYTES} bytes.")
 
     def end_part(self) -> None:
-        """Make the part a field."""
+        """Store the complete part as a field."""
         if self.photos.get(self.name):
             self.fields.setdefault(self.name, []).append(bytes(self.content))
         elif self.name in self.photos:

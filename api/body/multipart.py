@@ -1,4 +1,4 @@
-"""A multipart body, taken apart as it streams in."""
+"""Parses a multipart body into events while it streams in."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MAX_HEADER_BYTES = 8_000  # of one part's headers
 
 @dataclass(frozen=True, slots=True)
 class PartStart:
-    """A part begins: its name, and its file name if it has one."""
+    """The headers of a part are complete: its name, and its file name if it has one."""
 
     name: str
     filename: str | None
@@ -22,7 +22,7 @@ class PartStart:
 
 @dataclass(frozen=True, slots=True)
 class PartData:
-    """Some more of the content of a part."""
+    """The next piece of a part's content."""
 
     content: bytes
 
@@ -59,7 +59,7 @@ class PartParser:
             raise InvalidRequest("The boundary of the multipart body is not valid.") from error
 
     def parse(self, chunk: bytes) -> Iterator[PartEvent]:
-        """The events in the next bytes of the body; raises, after the events before it, what is malformed."""
+        """Yield the events of `chunk`; where it is malformed, raise InvalidRequest."""
         failure = None
         try:
             self._parser.write(chunk)
@@ -73,7 +73,7 @@ class PartParser:
             raise failure
 
     def check_end(self) -> None:
-        """Raise if the body, which has ended, lacks its closing boundary."""
+        """Raise InvalidRequest if the body has ended without its closing boundary."""
         if not self._finished:
             raise InvalidRequest("The multipart body ends before its closing boundary.")
 
@@ -89,7 +89,7 @@ class PartParser:
         self._header_value += self._take_header(data[start:end])
 
     def _take_header(self, data: bytes) -> bytes:
-        """Count the bytes of a header, which holds a name and not a payload."""
+        """Count `data` against MAX_HEADER_BYTES and return it: headers hold names, not payload."""
         self._header_bytes += len(data)
         if self._header_bytes > MAX_HEADER_BYTES:
             raise InvalidRequest("A part's headers are too long.")

@@ -1,4 +1,4 @@
-"""Reads a request's body while it streams in, multipart or JSON, into the fields that a route takes."""
+"""Reads the body of a request, multipart or JSON, into the route's schema while it streams in."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -23,32 +23,32 @@ from sameface.api.settings import Settings
 from sameface.model.errors import Overloaded
 
 BASE64_GROWTH = 4 / 3
-JSON_MARKS = b'{[,:"'  # none of them occurs in base64, so a body of photos has few, however long it is
+JSON_MARKS = b'{[,:"'  # base64 has none of them, so a body of photos has few, however long it is
 MAX_JSON_MARKS = 200_000
 
 Body = TypeVar("Body", bound=BaseModel)
 
 
 class UploadBudget:
-    """Bytes of all the bodies that are being read: what waits in the queue is bounded there, this is not."""
+    """Limits the bytes of all bodies that are being read, to which the limit of the queue does not apply."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.taken = 0
 
     def take(self, count: int) -> None:
-        """Count bytes that are now held in memory."""
+        """Reserve `count` bytes; raises Overloaded beyond the limit."""
         if self.taken + count > self.limit:
             raise Overloaded("Too many uploads are under way; try again later.", retry_after_seconds=1)
         self.taken += count
 
     def give_back(self, count: int) -> None:
-        """Bytes that are no longer held for a body."""
+        """Release `count` reserved bytes."""
         self.taken -= count
 
     @contextmanager
     def reserved(self, count: int) -> Iterator[None]:
-        """Hold `count` bytes for the block: a batch reserves what it may hold for as long as it lasts."""
+        """Reserve `count` bytes for the block, as a batch does for all that it may hold."""
         self.take(count)
         try:
             yield
@@ -57,7 +57,7 @@ class UploadBudget:
 
 
 def body_of(schema: type[Body]) -> Callable[[Request], Awaitable[Body]]:
-    """A dependency that reads the body into this schema."""
+    """A FastAPI dependency that reads the body into `schema`."""
     photos = find_photos(schema)
 
     async def read(request: Request) -> Body:
@@ -86,14 +86,14 @@ def body_of(schema: type[Body]) -> Callable[[Request], Awaitable[Body]]:
 
 
 def find_photos(schema: type[BaseModel]) -> dict[str, bool]:
-    """The fields of a schema that are images, and whether each takes many."""
+    """The image fields of `schema`, each with whether it takes several images."""
     kinds = {name: field.annotation for name, field in schema.model_fields.items()}
     images = (bytes, Photo | None, list[Photo])
     return {name: kind == list[Photo] for name, kind in kinds.items() if kind in images}
 
 
 async def limit_body(request: Request, limit: int) -> AsyncIterator[bytes]:
-    """The body's chunks, refusing it once it is larger than the largest valid one."""
+    """Yield the body's chunks, counted against the upload budget; raises BodyTooLarge over `limit` bytes."""
     too_large = BodyTooLarge(f"This request may have {limit} bytes.", limit=limit)
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > limit:
@@ -112,13 +112,13 @@ async def limit_body(request: Request, limit: int) -> AsyncIterator[bytes]:
 
 
 def limit_images(body: BaseModel, photos: dict[str, bool], limit: int) -> None:
-    """As many as a form may have."""
+    """Refuse a JSON body with more than `limit` images, the limit of a form."""
     if sum(len(getattr(body, name)) for name, many in photos.items() if many) > limit:
         raise TooManyImages(f"A request may have {limit} images.", limit=limit)
 
 
 def parse_json(body: bytes | bytearray, schema: type[Body]) -> Body:
-    """A JSON body, images as base64; one that is costly to parse is refused before it is parsed."""
+    """Parse a JSON body into `schema`; too many values are refused unparsed, for the time they would take."""
     if sum(body.count(mark) for mark in JSON_MARKS) > MAX_JSON_MARKS:
         raise InvalidRequest("The JSON has far more values than this request takes.")
     try:
@@ -130,7 +130,7 @@ def parse_json(body: bytes | bytearray, schema: type[Body]) -> Body:
 
 
 def validate(schema: type[Body], fields: Any) -> Body:
-    """The fields as the schema wants them."""
+    """Validate `fields` against `schema`; raises InvalidRequest."""
     try:
         return schema.model_validate(fields)
     except ValidationError as error:
@@ -138,5 +138,5 @@ def validate(schema: type[Body], fields: Any) -> Body:
 
 
 def refuse(error: ValidationError) -> InvalidRequest:
-    """What pydantic found, without the input that it quotes."""
+    """An InvalidRequest from pydantic's `error`, without the input that pydantic quotes."""
     return to_invalid_request(error.errors(include_input=False, include_url=False))

@@ -1,4 +1,4 @@
-"""What the server knows about one request: one object in the ASGI scope, made by the outermost middleware."""
+"""The state of a request: one object in the ASGI scope, made by the outermost middleware."""
 
 import re
 import time
@@ -13,24 +13,24 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sameface.api.access.keys import ApiKey
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
-KEY = "sameface"  # under which the scope's state holds it
+KEY = "sameface"  # the key of the context in the scope's state
 
 
 class Deadline:
-    """When a request must be answered; a batch renews it for as long as something moves."""
+    """The deadline of a request; a batch renews it with every message received or sent."""
 
     def __init__(self, seconds: float) -> None:
         self._suspended = False
         self.renew(seconds)
 
     def renew(self, seconds: float) -> None:
-        """Let it end `seconds` from now."""
+        """Set the deadline to `seconds` from now."""
         self._seconds = seconds
         self._ends = time.monotonic() + seconds
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
-        """Stop it while the server works on a batch; at the end of the block it starts anew."""
+        """Suspend the deadline while the server works on a batch, and renew it after the block."""
         self._suspended = True
         try:
             yield
@@ -40,41 +40,41 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds until it is over."""
+        """Seconds until the deadline; its full time while it is suspended."""
         return self._seconds if self._suspended else self._ends - time.monotonic()
 
     @property
     def idle(self) -> float:
-        """Seconds since anything moved: 0 while the server works."""
+        """Seconds since the deadline was renewed; 0 while it is suspended."""
         return self._seconds - self.left
 
 
 @dataclass(slots=True)
 class RequestContext:
-    """The state of one request."""
+    """The state of one request, set by middleware and dependencies."""
 
     request_id: str
     deadline: Deadline
-    has_body: bool  # the client announced that it sends one
+    has_body: bool  # whether the headers announce a body
     caller: ApiKey | None = None  # set once the key is checked; None where the server has no keys
     problem: str | None = None  # the code of the problem that was answered
 
 
 def context_of(scope: Scope) -> RequestContext:
-    """The context of the request that this scope belongs to."""
+    """The context of the request with this `scope`."""
     context: RequestContext = scope["state"][KEY]
     return context
 
 
 class AddContext:
-    """Gives every request its context; a valid `X-Request-ID` of the client is its id, else one is made."""
+    """Gives every request its context; the request id is a valid `X-Request-ID` of the client, or new."""
 
     def __init__(self, app: ASGIApp, seconds: float) -> None:
         self.app = app
         self.seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one connection event."""
+        """Add the context to an HTTP request, and its id to the headers of the response."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         headers = Headers(scope=scope)

@@ -1,4 +1,4 @@
-"""Counts every request with its route, status and time."""
+"""Counts every request with its route, status and duration."""
 
 import time
 from functools import partial
@@ -8,18 +8,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sameface.api.metrics import Metrics
 from sameface.api.middleware.request_context import context_of
 
-CLIENT_GONE = 499  # in the place of a status, for a client that left before its response
+CLIENT_GONE = 499  # nginx's status for a client that left before its response
 
 
 class RequestMeter:
-    """The middleware that tells the metrics of every request."""
+    """ASGI middleware that counts every request in `metrics`."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app = app
         self.metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one connection event."""
+        """Count an HTTP request when its response ends or its client has left."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         count = partial(self.count, scope, time.perf_counter())
@@ -30,7 +30,7 @@ class RequestMeter:
             if message["type"] == "http.response.start":
                 status = message["status"]
             elif not message.get("more_body", False):
-                count(status)  # before it is out: whoever has an answer finds it counted
+                count(status)  # before sending: a client that has its response finds it counted
             await send(message)
 
         try:
@@ -40,7 +40,7 @@ class RequestMeter:
                 count(CLIENT_GONE)
 
     def count(self, scope: Scope, started: float, status: int) -> None:
-        """Count a request whose response is about to end."""
-        route = getattr(scope.get("route"), "path", "none")  # never the address itself: ids are in it
+        """Count a request that began at `started`, by its route."""
+        route = getattr(scope.get("route"), "path", "none")  # the template, never the path itself: it has ids
         problem = context_of(scope).problem
         self.metrics.request(route, status, time.perf_counter() - started, problem)

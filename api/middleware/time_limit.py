@@ -1,4 +1,4 @@
-"""Ends a request when its time is over or its client is gone, and answers for errors that nobody caught."""
+"""Cancels a request when its deadline is over or its client has left, and answers uncaught exceptions."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ class TimeLimit:
         self.seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one connection event."""
+        """Run an HTTP request until it is answered, its deadline is over or its client hangs up."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         context = context_of(scope)
@@ -51,7 +51,7 @@ class TimeLimit:
     def judge(
         self, answer: "asyncio.Future[None]", hang_up: "asyncio.Future[None]", context: RequestContext
     ) -> SamefaceError | None:
-        """The failure to answer with, if the client waits for an answer that does not come."""
+        """The error to answer with, or None if the application has answered or the client has hung up."""
         if not answer.done():
             return None if hang_up.done() else TimedOut(f"A request may take {self.seconds:g} seconds.")
         error = answer.exception()
@@ -74,7 +74,7 @@ class Client:
         self._gone = asyncio.Event()
 
     async def receive(self) -> Message:
-        """The next part of the request; after its end, the disconnect."""
+        """The next ASGI message of the request; after the last, wait for the disconnect and return it."""
         if self._arrived.is_set():
             await self._gone.wait()
             return {"type": "http.disconnect"}
@@ -84,7 +84,7 @@ class Client:
         return message
 
     async def send(self, message: Message) -> None:
-        """Pass a part of the response on; a response before the request's end also ends the connection."""
+        """Pass on a message of the response; a response before the request's end closes the connection."""
         self.answered = True
         refused = self._has_body and not self._arrived.is_set()
         if refused and message["type"] == "http.response.start":
@@ -98,16 +98,16 @@ class Client:
         await self._send(message)
 
     async def wait_for_hang_up(self) -> None:
-        """Return when the client has hung up; from the request's end on, only this reads the connection."""
+        """Return if the client hangs up before its response ends; only this receives after the request."""
         await self._arrived.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        if self._answer_is_out:  # then the server says so too, and the rest of the work may finish
+        if self._answer_is_out:  # uvicorn reports a disconnect after every response: let the task finish
             await asyncio.Event().wait()
         self._gone.set()
 
     async def _drain(self) -> None:
-        """Read on for a moment: most clients look at a response only when they have sent everything."""
+        """Discard the rest of the request, up to a limit: most clients read only after sending everything."""
         left = DRAIN_BYTES
         with suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_SECONDS):

@@ -1,4 +1,4 @@
-"""The shapes of /v1/verify."""
+"""The schemas of /v1/verify."""
 
 from pydantic import Field, model_validator
 
@@ -24,7 +24,7 @@ class VerifyRequest(Request):
 
     @model_validator(mode="after")
     def need_one_rule_and_one_reference(self) -> "VerifyRequest":
-        """At most one of threshold and rate; either a photo or an enrolled person."""
+        """Require at most one of threshold and target_fmr, and either a reference or an enrolled person."""
         if self.threshold is not None and self.target_fmr is not None:
             raise ValueError("send threshold or target_fmr, not both")
         enrolled = (self.collection is not None, self.person_id is not None)
@@ -33,7 +33,7 @@ class VerifyRequest(Request):
         return self
 
     def to_request(self) -> verify.VerifyRequest:
-        """The request as the operation takes it."""
+        """The request as the model's VerifyRequest."""
         reference: bytes | verify.EnrolledPerson | None = self.reference
         if reference is None:
             reference = verify.EnrolledPerson(str(self.collection), str(self.person_id))

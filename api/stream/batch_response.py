@@ -1,7 +1,7 @@
-"""A batch: entries in, answers out, both at the same time and in flat memory.
+"""A batch: reads entries and sends answers at the same time, in constant memory.
 
-Starlette's streaming response listens for a disconnect by reading, which would swallow a body that is still
-coming in. So this response reads the body itself: one task reads, one works on what has arrived, one sends.
+Starlette's StreamingResponse notices a disconnect by receiving messages, which would swallow a body that is
+still arriving. So this response reads the body itself: one task reads, one answers the entries, one sends.
 """
 
 import asyncio
@@ -30,29 +30,29 @@ from sameface.model.errors import SamefaceError
 log = logging.getLogger("sameface.requests")
 
 BLOCK_ENTRIES = 256
-BLOCK_BYTES = 1_000_000  # some ten photos: their answers flow before the next are looked at
-WAITING_BYTES = 8_000_000  # beyond which a body is not read on; one entry may always come in
-FEWEST_STREAMS = 4  # that fit into the server's budget for uploads
-PATIENCE = 2  # times the limit of a request without any progress, and the connection is cut
+BLOCK_BYTES = 1_000_000  # about ten photos: their answers are sent before the next block is begun
+WAITING_BYTES = 8_000_000  # of entries in the mailbox, beyond which reading pauses; one entry may be larger
+FEWEST_STREAMS = 4  # batches at once that fit into the upload budget
+PATIENCE = 2  # times `request_seconds` without progress, after which the connection is closed
 
 
 class Batch(Protocol):
-    """What is done with the entries of a batch; only `work` may wait."""
+    """The operation of a batch; `prepare` and `present` run in a thread, `work` on the event loop."""
 
     schema: ClassVar[type[BaseModel]]
 
     def prepare(self, sent: Any) -> Any:
-        """An entry that fits the schema, as the operation takes it."""
+        """The operation's input, from the validated entry `sent`."""
 
     async def work(self, prepared: list[Any]) -> Sequence[Any]:
-        """An answer or an error for each entry; entries that are errors already stay what they are."""
+        """An answer or an error per entry, in order; an entry that already is an error is returned."""
 
     def present(self, sent: Any, answer: Any) -> BaseModel:
-        """A line of the response."""
+        """The line of the response for the entry `sent` and its `answer`."""
 
 
 class BatchResponse(Response):
-    """Reads entries, has them worked on in blocks, and sends the answers in their order."""
+    """Reads entries, answers them in blocks, and sends the answers in the order of the entries."""
 
     media_type = "application/x-ndjson"
 
@@ -98,9 +98,9 @@ class BatchResponse(Response):
         return None
 
     async def receive(self, receive: Receive) -> Message | None:
-        """The next message, or None if nothing moves for the time limit of a request.
+        """The next ASGI message, or None after `request_seconds` without progress.
 
-        A client that waits for an answer before it sends more is not to blame for how long that takes.
+        Time in which the server answers a block does not count: the client may be waiting for that answer.
         """
         left = self.settings.request_seconds
         while left > 0:
@@ -111,7 +111,7 @@ class BatchResponse(Response):
         return None
 
     async def answer(self, mailbox: Mailbox, unread: UnreadAnswers) -> None:
-        """Work on the entries block by block; after an error of the stream the rest is ignored."""
+        """Answer the entries block by block; once the whole stream has failed, drop the rest."""
         failure: SamefaceError | None = None
         while block := await mailbox.take_block(BLOCK_ENTRIES, BLOCK_BYTES):
             if failure:
@@ -128,7 +128,7 @@ class BatchResponse(Response):
         unread.end(self.encode_failure(None, failure) if failure else b"")
 
     async def answer_block(self, block: list[Entry]) -> bytes:
-        """The lines that answer a block, in its order; parsing and encoding run beside the event loop."""
+        """The lines of the response for `block`, in its order; parsing and encoding run in threads."""
         parsed = await asyncio.to_thread(lambda: [self.parse(entry) for entry in block])
         answers = await self.batch.work([prepared for _, prepared in parsed])
 
@@ -170,16 +170,16 @@ class BatchResponse(Response):
         await send({"type": "http.response.body"})
 
     def renew_deadline(self) -> None:
-        """Give the request more time, because something moved."""
+        """Renew the deadline after a message was received or sent."""
         self.context.deadline.renew(PATIENCE * self.settings.request_seconds)
 
     def encode_failure(self, entry_id: str | None, error: SamefaceError) -> bytes:
-        """The line of an entry that failed, or without an id, of the whole stream."""
+        """The line of the response for `error`; `entry_id` is None if the whole stream failed."""
         return json.dumps({"id": entry_id, "error": describe_failure(error, self.context)}).encode() + b"\n"
 
 
 def find_id(entry: Entry) -> str | None:
-    """The id of an entry that does not fit the schema, if it can be read at all, and cheaply."""
+    """The id of an entry that does not fit the schema, or None if it is missing or the line is long."""
     if not isinstance(entry.content, bytes):
         return entry.id
     if len(entry.content) > MAX_FIELD_BYTES:

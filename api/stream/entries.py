@@ -1,4 +1,4 @@
-"""The entries of a batch as they arrive: lines of NDJSON, or the photos of a form."""
+"""Reads the entries of a batch while they arrive: lines of NDJSON, or photos of a form."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,28 +13,28 @@ from sameface.api.settings import Settings
 from sameface.model.errors import ImageTooLarge, SamefaceError
 
 MAX_ID = 255
-ENTRY_BYTES = 500  # that an entry takes beside its content
+ENTRY_BYTES = 500  # of memory that an entry takes beside its content
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of a batch: a line as it came, the fields of a form, or the error about it."""
+    """One entry of a batch: an unparsed line, the fields of a form's photo, or the error to answer."""
 
     number: int  # from 1
     content: bytes | dict[str, Any] | SamefaceError
     id: str | None = None
-    size: int = ENTRY_BYTES  # bytes in memory, about
+    size: int = ENTRY_BYTES  # approximate bytes in memory
 
 
 class EntryReader(Protocol):
     """Turns the chunks of a body into entries."""
 
     def read(self, chunk: bytes, *, last: bool) -> list[Entry]:
-        """The entries that are complete with this chunk, which may be the last of the body."""
+        """The entries that `chunk` completes; `last` says that the body ends with it."""
 
 
 def reader_for(content_type: str, settings: Settings) -> EntryReader:
-    """The reader of a content type."""
+    """The reader for `content_type`; raises UnsupportedMediaType if there is none."""
     kind, options = parse_options_header(content_type)
     if kind in (b"application/x-ndjson", b"application/ndjson", b"application/jsonl"):
         return LineReader(int(settings.max_image_bytes * BASE64_GROWTH) + MAX_FIELD_BYTES)
@@ -44,7 +44,7 @@ def reader_for(content_type: str, settings: Settings) -> EntryReader:
 
 
 class LineReader:
-    """NDJSON: one entry a line. A line that is too long is dropped as it comes, and said."""
+    """Reads NDJSON, one entry per line; a line over `limit_bytes` is dropped and becomes an error."""
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
@@ -53,7 +53,7 @@ class LineReader:
         self._number = 0
 
     def read(self, chunk: bytes, *, last: bool) -> list[Entry]:
-        """The lines that are complete with this chunk; the last line of a body needs no end."""
+        """The lines that `chunk` completes; the last line of a body needs no newline."""
         *ends, rest = chunk.split(b"\n")
         entries = [entry for end in ends for entry in self._end(end)]
         self._add(rest)
@@ -79,7 +79,7 @@ class LineReader:
 
 
 class PhotoReader:
-    """A form of any length: every part is a photo `images`, and its file name is its id."""
+    """Reads a form of any length: every part is named `images` and is a photo, its file name is the id."""
 
     def __init__(self, boundary: bytes, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
@@ -88,7 +88,7 @@ class PhotoReader:
         self._broken = False
 
     def read(self, chunk: bytes, *, last: bool) -> list[Entry]:
-        """The photos that are complete with this chunk; once the form is broken, nothing more is read."""
+        """The photos that `chunk` completes; once the form is malformed, the rest is ignored."""
         found: list[Entry] = []
         try:
             if not self._broken:
@@ -102,7 +102,7 @@ class PhotoReader:
         return found
 
     def _take(self, event: PartEvent) -> list[Entry]:
-        """The photo that the event completes, if it does; one that is too large is dropped as it comes."""
+        """The photo that `event` completes, if any; a photo over `limit_bytes` is dropped, and an error."""
         if isinstance(event, PartStart):
             if event.name != "images":
                 raise InvalidRequest("A batch is a form of parts named images; options go into the address.")

@@ -1,4 +1,4 @@
-"""The entries of a batch between the task that reads them and the task that works on them."""
+"""A bounded queue of entries between the task that reads a batch and the task that answers it."""
 
 import asyncio
 from collections import deque
@@ -8,7 +8,7 @@ from sameface.api.stream.entries import Entry
 
 
 class Mailbox:
-    """Entries that wait for their block: bounded, so that a body is read no faster than it is worked on."""
+    """A queue of entries, bounded in bytes, so that a body is read no faster than it is answered."""
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
@@ -18,7 +18,7 @@ class Mailbox:
         self._changed = asyncio.Condition()
 
     async def put(self, entries: Sequence[Entry], *, last: bool = False) -> None:
-        """Add entries once there is room for more; nothing comes after the `last` ones."""
+        """Add `entries` once the queue is below its limit; the `last` ones end it."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._bytes < self.limit_bytes)
             self._waiting.extend(entries)
@@ -27,7 +27,7 @@ class Mailbox:
             self._changed.notify_all()
 
     async def take_block(self, most: int, most_bytes: int) -> list[Entry]:
-        """What has arrived, up to a limit and at least one; nothing at the end."""
+        """Wait for entries and take at least one, up to `most` or about `most_bytes`; none at the end."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._waiting or self._closed)
             block: list[Entry] = []

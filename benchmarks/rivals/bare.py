@@ -1,4 +1,4 @@
-"""FAISS without a server: what it takes to build, read and search the very index that the server has."""
+"""Bare FAISS: builds, reads and searches the index of the server, without the server."""
 
 import json
 import os
@@ -16,13 +16,13 @@ from sameface.model.faces import Floats
 from sameface.model.gallery.index.face_index import FaceIndex
 from sameface.model.gallery.index.faiss_search import Faiss, build_faiss_index, faiss
 
-BLOCK = 256  # probes at once
+BLOCK = 256  # probes per search
 NEIGHBOURS = 10
-RANKED = 100  # faces, so that ten people are among them
+RANKED = 100  # faces per probe, enough to find ten people among them
 
 
 class BareIndex:
-    """The server's index in the hands of FAISS alone."""
+    """The server's index, used by FAISS alone."""
 
     def __init__(self, index: FaceIndex) -> None:
         self.columns = index.columns
@@ -32,7 +32,7 @@ class BareIndex:
         self._faiss: Faiss = built if index.faiss_index is None else index.faiss_index
 
     def _build(self, kind: str) -> Faiss:
-        """As the server does it; where that only keeps the embeddings, FAISS does so too."""
+        """Build the index as the server does; for `exact`, where the server builds none, a flat one."""
         if kind != "exact":
             return build_faiss_index(kind, self.columns)
         flat = faiss.IndexFlatIP(self.columns.dimension)
@@ -40,7 +40,7 @@ class BareIndex:
         return flat
 
     def read_again(self) -> tuple[float, float]:
-        """Seconds until a new process has read it from a file, and the bytes per face that it then holds."""
+        """Seconds that a new process takes to read the index from a file, and its resident bytes per face."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "bare.index"
             faiss.write_index(self._faiss, str(path))
@@ -49,11 +49,11 @@ class BareIndex:
         return said["seconds"], said["bytes"] / self.columns.count
 
     def search_one(self, probe: Floats) -> None:
-        """The nearest faces of a probe."""
+        """Search the nearest faces of one probe."""
         self._faiss.search(probe, NEIGHBOURS)
 
     def search_many(self, probes: Floats) -> None:
-        """The nearest faces of many, in blocks."""
+        """Search the nearest faces of many probes, in blocks."""
         for first in range(0, len(probes), BLOCK):
             self._faiss.search(probes[first : first + BLOCK], NEIGHBOURS)
 
@@ -62,21 +62,21 @@ class BareIndex:
         return self._name(self._faiss.search(probes, RANKED)[1])
 
     def find_people_exactly(self, probes: Floats) -> list[list[int]]:
-        """The same, by comparing every embedding."""
+        """The people whose faces are nearest to each probe, by comparing every embedding."""
         return self._name(faiss.knn(probes, self.columns.embeddings, RANKED, faiss.METRIC_INNER_PRODUCT)[1])
 
     def _name(self, rows: NDArray[np.int64]) -> list[list[int]]:
-        """The first people of rows of faces; a row of -1 is none."""
+        """The first ten people of each probe, by its `rows` of nearest faces; a row of -1 is no face."""
         return [list(dict.fromkeys(self.columns.people[near[near >= 0]].tolist()))[:10] for near in rows]
 
 
 def main() -> None:
-    """Read the index at a path; say how long that took and how much memory it holds."""
+    """Read the index at a path, and print the seconds that took and the resident bytes it holds."""
     before, start = read_resident_bytes(os.getpid()), time.perf_counter()
     index = faiss.read_index(sys.argv[1])
     seconds = time.perf_counter() - start
     print(json.dumps({"seconds": seconds, "bytes": read_resident_bytes(os.getpid()) - before}))
-    del index  # which must be there until it is weighed
+    del index  # kept until its memory is measured
 
 
 if __name__ == "__main__":
