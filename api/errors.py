@@ -173,7 +173,7 @@ def name_field(error: ErrorDetails) -> str:
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Answer what routes raise by the table; TimeLimit answers for exceptions that are not expected."""
+    """Answer expected exceptions with their problem; TimeLimit answers all others as `internal`."""
 
     @app.exception_handler(SamefaceError)
     async def on_failure(request: Request, error: SamefaceError) -> Problem:

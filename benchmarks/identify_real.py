@@ -76,7 +76,7 @@ def embed_all(pipeline: Pipeline, folder: Path) -> Faces:
 
 
 def search(gallery: Gallery, collection: str, enrolled: Faces, probes: Faces, fusion: str) -> list[Found]:
-    """The candidates for each probe in `collection`, which is first made of `enrolled` if it is new."""
+    """The candidates for each probe in `collection`; a new collection is first filled with `enrolled`."""
     made, new = gallery.create_collection(collection)
     if new:
         gallery.enroll(

@@ -50,7 +50,7 @@ class Row:
         return median(figure(load) for load in self.loads)
 
     def judge(self, pairs: list[Pair]) -> tuple[int, int]:
-        """The number of pairs that it decides correctly by its own threshold, and the number it answers."""
+        """The number of pairs decided correctly by the peer's own threshold, and the number answered."""
         answers = [answer for answer in self.ask_every_pair().answers if answer.status == 200]
         right = [answer.read()[self.verdict] == pairs[answer.number].same_person for answer in answers]
         return sum(right), len(right)

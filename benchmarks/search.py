@@ -226,7 +226,7 @@ def compare(
 
 
 def time_enrolments(server: Server, people: People, row: Row) -> None:
-    """Time the enrolment of new people, and its look-alike search by that of identify, which is the same."""
+    """Record the time of an enrolment, and of its look-alike search, which identify repeats."""
     connection = http.client.HTTPConnection(server.host, server.port)
     headers = {"Content-Type": "application/json"}
     enrolled, searched = [], []

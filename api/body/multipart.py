@@ -59,7 +59,7 @@ class PartParser:
             raise InvalidRequest("The boundary of the multipart body is not valid.") from error
 
     def parse(self, chunk: bytes) -> Iterator[PartEvent]:
-        """Yield the events of `chunk`; where it is malformed, raise InvalidRequest."""
+        """Yield the events of `chunk`, and then raise InvalidRequest if it is malformed."""
         failure = None
         try:
             self._parser.write(chunk)

@@ -41,6 +41,6 @@ class RequestMeter:
 
     def count(self, scope: Scope, started: float, status: int) -> None:
         """Count a request that began at `started`, by its route."""
-        route = getattr(scope.get("route"), "path", "none")  # the template, never the path itself: it has ids
+        route = getattr(scope.get("route"), "path", "none")  # the template: a path has ids in it
         problem = context_of(scope).problem
         self.metrics.request(route, status, time.perf_counter() - started, problem)

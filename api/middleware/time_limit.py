@@ -98,7 +98,10 @@ class Client:
         await self._send(message)
 
     async def wait_for_hang_up(self) -> None:
-        """Return if the client hangs up before its response ends; only this receives after the request."""
+        """Return if the client hangs up before its response ends.
+
+        After the last message of the request, no other task receives from the connection.
+        """
         await self._arrived.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass

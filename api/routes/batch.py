@@ -76,7 +76,7 @@ class Enrolling:
 @router.post(
     "/identify/batch",
     dependencies=[READ],
-    status_code=200,  # FastAPI cannot infer it from BatchResponse
+    status_code=200,  # FastAPI cannot infer the status from BatchResponse
     response_class=BatchResponse,
     openapi_extra=document_batch(ProbeEntry),
     responses=stream(examples.BATCH_IDENTIFIED, *BATCH_PROBLEMS, *RATE_PROBLEMS),
@@ -98,7 +98,7 @@ async def identify_batch(
 @router.post(
     "/people/batch",
     dependencies=[WRITE],
-    status_code=200,  # FastAPI cannot infer it from BatchResponse
+    status_code=200,  # FastAPI cannot infer the status from BatchResponse
     response_class=BatchResponse,
     openapi_extra=document_batch(EnrollEntry),
     responses=stream(examples.BATCH_ENROLLED, *BATCH_PROBLEMS),

@@ -1,4 +1,4 @@
-"""Verifies that two photos show the same person."""
+"""Verifies whether two photos show the same person."""
 
 from typing import Annotated
 

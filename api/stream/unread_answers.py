@@ -15,8 +15,7 @@ class UnreadAnswersFull(Exception):
 class UnreadAnswers:
     """A FIFO buffer of at most `limit_bytes`: in memory while it is small, then in unnamed temporary files.
 
-    It has two halves: one is read while the other is written; a half that has been read is replaced by the
-    other.
+    It has two halves: one is read while the other is written; once the first is empty, the second is read.
     """
 
     def __init__(self, limit_bytes: int) -> None:
