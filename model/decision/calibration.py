@@ -32,17 +32,17 @@ class Curve:
 
     @property
     def lowest_fmr(self) -> float:
-        """The lowest rate that the data supports."""
+        """The lowest false match rate that the data supports."""
         return self.fmrs[-1]
 
     def fmr_at(self, similarity: float) -> float:
-        """The false match rate if the threshold stood at this similarity."""
+        """The false match rate with the threshold at `similarity`."""
         beyond = max(0.0, similarity - self.similarities[-1])
         measured = float(np.interp(similarity, self.similarities, np.log(self.fmrs)))
         return math.exp(measured - beyond / self.tail_scale)
 
     def similarity_at(self, fmr: float) -> float:
-        """The threshold at which the false match rate is at most this."""
+        """The lowest threshold, in steps of the last digit, whose false match rate is at most `fmr`."""
         logs = np.log(self.fmrs)
         beyond = self.tail_scale * max(0.0, math.log(self.fmrs[-1] / fmr))
         similarity = float(np.interp(-math.log(fmr), -logs, self.similarities)) + beyond
@@ -51,7 +51,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """An error rate as it was measured, and the 95 % interval it may really lie in."""
+    """A measured error rate and its 95 % confidence interval."""
 
     value: float
     low: float
@@ -69,10 +69,10 @@ class ErrorRates:
 
 @dataclass(frozen=True, slots=True)
 class SingleComparisons:
-    """By the number of faces of a person: how many comparisons with single faces match a stranger as often.
+    """A person with k enrolled faces raises the false match rate like n single comparisons; this is n by k.
 
     It rises from 1 for a single face, because the best of several faces is more similar to a stranger than
-    one. Beyond the measured numbers it grows like the number of faces, which it can never exceed.
+    one. Beyond the measured k it grows in proportion to k, which it can never exceed.
     """
 
     faces: tuple[float, ...] = (1.0,)
@@ -97,7 +97,7 @@ class GroupRates:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a calibration was measured on."""
+    """The data that a calibration was measured on: people, faces and pairs."""
 
     data: str
     people: int
@@ -110,10 +110,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The error rates of one bundle on one set of people, and what they were measured on."""
+    """The error rates of one bundle, and the people that they were measured on."""
 
-    name: str  # of the bundle, a slash, its own
-    identity: str  # of the bundle
+    name: str  # the bundle's name, a slash, its own name
+    identity: str  # the bundle's
     created_at: str
     evidence: Evidence
     curve: Curve
@@ -123,7 +123,7 @@ class Calibration:
 
     @property
     def lowest_fmr(self) -> float:
-        """The lowest rate that the data supports."""
+        """The lowest false match rate that the data supports."""
         return self.curve.lowest_fmr
 
     def describe(self) -> dict[str, Any]:

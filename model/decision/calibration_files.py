@@ -23,7 +23,7 @@ from sameface.model.files import write_atomically
 
 
 class Calibrations:
-    """What a bundle is calibrated on, by name; what was added since is found when it is asked for."""
+    """The calibrations of a bundle by name; a file that was added meanwhile is found when it is asked for."""
 
     def __init__(self, bundle: Bundle, default: str | None = None) -> None:
         self.bundle = bundle
@@ -32,12 +32,12 @@ class Calibrations:
         self.default = self.get(chosen) if chosen else None
 
     def list(self) -> list[Calibration]:
-        """All of them, by name, as they are now."""
+        """All calibrations, sorted by name, read anew from the files."""
         self.known = load_calibrations(self.bundle)
         return [self.known[name] for name in sorted(self.known)]
 
     def get(self, name: str) -> Calibration:
-        """The calibration of this name, with or without the bundle's before it."""
+        """The calibration `name`, which may begin with the bundle's name and a slash."""
         full = complete_name(self.bundle, name)
         if full not in self.known:
             self.known = load_calibrations(self.bundle)
@@ -48,7 +48,7 @@ class Calibrations:
 
 
 def complete_name(bundle: Bundle, name: str) -> str:
-    """A calibration's name with its bundle's before it."""
+    """The full name of a calibration: the bundle's name, a slash, its own name."""
     return name if "/" in name else f"{bundle.contract.name}/{name}"
 
 
@@ -59,7 +59,7 @@ def load_calibrations(bundle: Bundle) -> dict[str, Calibration]:
 
 
 def load_calibration(path: Path, bundle: Bundle) -> Calibration:
-    """A calibration of this bundle, or an error if it is of another one."""
+    """The calibration in the file `path`; raises if it is damaged or was measured with another bundle."""
     try:
         calibration = read_calibration(read_json(path))
     except BundleRefused as error:
@@ -75,7 +75,7 @@ def load_calibration(path: Path, bundle: Bundle) -> Calibration:
 
 
 def read_calibration(fields: Mapping[str, Any]) -> Calibration:
-    """A calibration from its JSON object; what is missing or of the wrong kind is an error."""
+    """A calibration from its JSON object; raises if a field is missing or of the wrong type."""
     curve = fields["curve"]
     similarities, fmrs = (tuple(map(to_number, curve[column])) for column in ("similarities", "fmrs"))
     return Calibration(
@@ -101,7 +101,7 @@ def read_rates(fields: Mapping[str, Any]) -> ErrorRates:
 
 
 def to_number(value: Any) -> float:
-    """A finite number; JSON has a way to write others."""
+    """A finite number; raises for NaN and Infinity, which Python reads from JSON."""
     number = float(value)
     if not math.isfinite(number):
         raise ValueError(f"{value} is no number")
@@ -111,7 +111,7 @@ def to_number(value: Any) -> float:
 def save_calibration(
     calibration: Calibration, bundle: Bundle, *, default: bool = False, replacing: bool = False
 ) -> Path:
-    """Write it into the bundle's folder; the first one is also the one that is decided by, unless told."""
+    """Write a calibration into the bundle's folder, as the default if `default` or if there is none yet."""
     name = calibration.name.removeprefix(f"{bundle.contract.name}/")
     path = bundle.folder / CALIBRATIONS / f"{name}.json"
     refuse_name(name, path, replacing=replacing)
@@ -123,7 +123,7 @@ def save_calibration(
 
 
 def refuse_name(name: str, path: Path, *, replacing: bool) -> None:
-    """A name that is no file's, or that is taken."""
+    """Raise if `name` is no valid name, or if `path` exists and may not be replaced."""
     if not NAME.fullmatch(name):
         raise CalibrationRefused(
             f"{name!r} cannot be a calibration's name: use letters, digits and . _ ~ -, none of them first."

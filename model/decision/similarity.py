@@ -6,7 +6,7 @@ from sameface.model.errors import ModelMismatch
 from sameface.model.faces import Embedding
 
 DIGITS = 6
-STEPS = 1_000_000  # from 0 to 1, of one unit of the last digit
+STEPS = 1_000_000  # from similarity 0 to 1, each a unit of the last digit
 
 
 def measure_similarity(probe: Embedding, reference: Embedding) -> float:

@@ -1,4 +1,4 @@
-"""What counts as the same person: a threshold of the caller's, or one that keeps errors as rare as asked."""
+"""Thresholds: the caller's own, or the one at which a calibration promises the target error rate."""
 
 import math
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ TARGET_FPIR = 1e-2
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How a caller wants it decided: by a threshold, by an error rate, or by the server's own rate."""
+    """What to decide by: a threshold, a target error rate, or with neither the server's own rate."""
 
     threshold: float | None = None
     rate: float | None = None
-    extrapolate: bool = False
+    extrapolate: bool = False  # allow rates lower than the data supports
 
     def __post_init__(self) -> None:
         if self.threshold is not None and not -1 <= self.threshold <= 1:
@@ -46,9 +46,9 @@ class Threshold:
     """The similarity from which two faces count as one person's, and the evidence behind it."""
 
     value: float
-    target: float | None = None  # the rate it was chosen for
+    target: float | None = None  # the error rate that it was chosen for
     calibration: Calibration | None = None
-    comparisons: float = 1.0  # with single faces, that one decision is worth
+    comparisons: float = 1.0  # single comparisons that one decision is worth
     extrapolate: bool = False
     beyond: bool = False  # the target is lower than the calibration's data supports
     calibration_name: str | None = None
@@ -60,8 +60,10 @@ class Threshold:
         )
 
     def estimate(self, similarity: float) -> float | None:
-        """The error rate if the threshold stood at this similarity: never lower than the data supports,
-        unless the caller allowed to extrapolate."""
+        """The error rate with the threshold at `similarity`; None without a calibration.
+
+        It is never lower than the data supports, unless the caller allowed to extrapolate.
+        """
         if not self.calibration:
             return None
         fmr = self.calibration.curve.fmr_at(similarity)
@@ -76,21 +78,21 @@ class Threshold:
 
 
 def add_up(fmr: float, comparisons: float) -> float:
-    """The rate of one false match or more in so many comparisons.
+    """The rate of at least one false match in `comparisons` comparisons, taken as independent.
 
-    They are taken as independent. Strangers differ in how many people they resemble, so that false matches
-    gather on a few of them and the true rate is lower, never higher (Jensen's inequality).
+    Strangers differ in how many people they resemble, so that false matches gather on a few of them and the
+    true rate is lower, never higher (Jensen's inequality).
     """
     return -math.expm1(comparisons * math.log1p(-min(fmr, 1 - 1e-12)))
 
 
 def share_out(rate: float, comparisons: float) -> float:
-    """The false match rate of one comparison that adds up to this rate in so many."""
+    """The inverse of `add_up`: the false match rate of each comparison at which they add up to `rate`."""
     return -math.expm1(math.log1p(-rate) / comparisons)
 
 
 class Thresholds:
-    """Thresholds for a bundle, for two photos and for a gallery of any size."""
+    """The thresholds of a bundle, for a pair of faces and for a gallery of any size."""
 
     def __init__(
         self, calibrations: Calibrations, target_fmr: float = TARGET_FMR, target_fpir: float = TARGET_FPIR
@@ -101,12 +103,12 @@ class Thresholds:
         self.target_fpir = target_fpir
 
     def refuse_own_rate(self) -> None:
-        """Say at once, and not to every caller, that the default rate is not supported."""
+        """Raise if the default FMR is not supported: once at the start, instead of in every request."""
         if self.calibrations.default:
             self.for_pair(AT_OWN_RATE)
 
     def for_pair(self, rule: Rule, *, calibration: str | None = None, faces: int = 1) -> Threshold:
-        """To compare a face with one person, who may have several."""
+        """The threshold to compare a face with one person, who has `faces` faces."""
         chosen = self.find_calibration(calibration)
         comparisons = chosen.fusions["max"].of(faces) if chosen else 1.0
         return self.choose(rule, self.target_fmr, chosen, comparisons, FmrNotSupported)
@@ -114,14 +116,14 @@ class Thresholds:
     def for_gallery(
         self, rule: Rule, *, people: int, faces: int, fusion: str, calibration: str | None = None
     ) -> Threshold:
-        """To look for a face among so many people of so many faces."""
+        """The threshold to search for a face among `people` people, who have `faces` faces in all."""
         chosen = self.find_calibration(calibration)
         people = max(1, people)
         comparisons = people * chosen.fusions[fusion].of(max(1.0, faces / people)) if chosen else 1.0
         return self.choose(rule, self.target_fpir, chosen, comparisons, FpirNotSupported)
 
     def find_calibration(self, name: str | None) -> Calibration | None:
-        """The one that is named, else the default, if there is one."""
+        """The calibration `name`; without a name the default one, or None."""
         return self.calibrations.get(name) if name else self.calibrations.default
 
     def choose(
@@ -132,7 +134,10 @@ class Thresholds:
         comparisons: float,
         refusal: type[SamefaceError],
     ) -> Threshold:
-        """The threshold for a rule, or why there is none."""
+        """The threshold for `rule`, or by the rate `default` if the rule names none.
+
+        Raises `refusal` if the calibration does not support the rate over that many `comparisons`.
+        """
         name = calibration.name if calibration else None
         if rule.threshold is not None:
             return Threshold(
@@ -155,7 +160,7 @@ class Thresholds:
         return Threshold(value, rate, calibration, comparisons, rule.extrapolate, beyond, name)
 
     def find_published(self, rule: Rule) -> float:
-        """The threshold that came with a bundle that has no calibration."""
+        """The threshold that the bundle's contract publishes, for a bundle without a calibration."""
         name = self.contract.name
         if rule.rate is not None:
             raise NotCalibrated(f"{name} has no calibration: send a threshold instead of a target rate.")
