@@ -1,4 +1,4 @@
-"""Many pictures to embeddings, several at a time; one that yields none says why."""
+"""Embeds the pictures of a data set on several threads; failures are kept with their reasons."""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -19,7 +19,7 @@ Embed: TypeAlias = Callable[[bytes], Floats]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A picture that yields no embedding, and why."""
+    """A picture without an embedding, and the code of the error."""
 
     file: str
     code: str
@@ -27,30 +27,30 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EmbeddedPictures:
-    """The embeddings of pictures by name, in the order of the names, and those without one."""
+    """The embeddings by picture name, in the order of the names, and the pictures that failed."""
 
     embeddings: dict[str, Floats]
     failed: list[Failure]
 
     @property
     def count(self) -> int:
-        """How many were looked at."""
+        """The number of pictures, failed ones included."""
         return len(self.embeddings) + len(self.failed)
 
 
 def choose_embed(pipeline: Pipeline, *, aligned: bool) -> Embed:
-    """How the pictures of a data set become embeddings."""
+    """The function that embeds a picture: `embed_crop` if pictures are aligned, else `embed_photo`."""
     embed = embed_crop if aligned else embed_photo
     return lambda picture: embed(pipeline, picture)
 
 
 def embed_photo(pipeline: Pipeline, photo: bytes) -> Floats:
-    """The embedding of the prominent face of a photo, as `/v1/verify` would take it."""
+    """The embedding of the prominent face of a photo, as `/v1/verify` compares it."""
     return pipeline.embed_one_face(photo, "prominent").faces[0].embedding.values
 
 
 def embed_crop(pipeline: Pipeline, photo: bytes) -> Floats:
-    """The embedding of a crop that is aligned already."""
+    """The embedding of an aligned crop, which must have the recogniser's input size."""
     image, size = decode_image(photo, pipeline.options.limits), pipeline.embedder.bundle.contract.input_size
     if image.size != size:
         raise UnsupportedImage(f"A crop must have {size[0]} x {size[1]} pixels.")
@@ -60,7 +60,7 @@ def embed_crop(pipeline: Pipeline, photo: bytes) -> Floats:
 def embed_all(
     names: Sequence[str], read: Callable[[str], bytes], embed: Embed, threads: int, progress: Progress
 ) -> EmbeddedPictures:
-    """The embedding of every picture, read by its name."""
+    """Embed the pictures `names`, whose bytes `read` returns; errors become failures."""
 
     def try_one(name: str) -> Floats | SamefaceError:
         try:

@@ -10,11 +10,11 @@ from sameface.model.decision.calibration import SingleComparisons
 from sameface.model.faces import Floats
 from sameface.model.measurement.scores import LabelledEmbeddings
 
-FACES = (2, 4, 8)  # per person, as far as enough people have them
+FACES = (2, 4, 8)  # per person, as far as `LEAST_PEOPLE` people have them
 LEAST_PEOPLE = 30
 MOST_PEOPLE = 1000
 MOST_PROBES = 5000
-FALSE_MATCHES = 100  # of single faces, at the threshold where fusions are compared with them
+FALSE_MATCHES = 100  # per enrolled face, at the threshold where fusions and single faces are compared
 
 
 def measure_fusions(faces: LabelledEmbeddings) -> Mapping[str, SingleComparisons]:

@@ -15,7 +15,7 @@ from sameface.model.measurement.intervals import measure_rates
 from sameface.model.measurement.labelled_photos import LabelledFaces
 from sameface.model.measurement.scores import LabelledEmbeddings, Scores, score_all_pairs
 
-RULE_OF_30 = 30  # false matches that must be expected where a rate counts as supported
+RULE_OF_30 = 30  # a rate is supported if the data has this many false matches at it
 KNOTS_PER_DECADE = 20
 TAIL = 10  # the tail is fitted to this many times the false matches of the lowest supported rate
 
@@ -30,7 +30,7 @@ def calibrate(
     groups: Sequence[Group] = (),
     by_worst_group: bool = False,
 ) -> Calibration:
-    """The error rates of a bundle on these faces, everybody compared with everybody.
+    """The calibration of a bundle, measured on all pairs of `faces`.
 
     Groups are reported at the threshold for `target_fmr`, or for the lowest supported rate if that is higher.
     """
@@ -62,7 +62,7 @@ def calibrate(
 
 
 def fit_curve(impostors: Sequence[Scores]) -> Curve:
-    """The curve of the impostor scores; of several groups, at every rate that of the worst group."""
+    """The FMR curve of impostor scores; with several groups, at every rate that of the worst group."""
     scarcest = min(group.pairs for group in impostors)
     if scarcest <= RULE_OF_30 * TAIL:
         raise LabelsRefused(
@@ -78,7 +78,7 @@ def fit_curve(impostors: Sequence[Scores]) -> Curve:
 
 
 def measure_decades(faces: LabelledEmbeddings, curve: Curve) -> tuple[ErrorRates, ...]:
-    """The error rates, with their intervals, at the thresholds of all supported decades of FMR."""
+    """The error rates, with their intervals, at FMR 1e-1, 1e-2 ... as far as the data supports it."""
     supported = math.floor(-math.log10(curve.lowest_fmr) + 1e-9)
     thresholds = [curve.similarity_at(10.0**-decade) for decade in range(1, supported + 1)]
     return tuple(measure_rates(faces, thresholds)) if thresholds else ()
@@ -87,7 +87,7 @@ def measure_decades(faces: LabelledEmbeddings, curve: Curve) -> tuple[ErrorRates
 def need_more(lowest_fmr: float, people: int) -> tuple[float, int, int]:
     """The next decade of FMR, and the numbers of impostor pairs and of people that are missing to support it.
 
-    Where groups set the thresholds, the pairs are those of the smallest group, the people those of all.
+    If the worst group sets the thresholds, pairs are counted in the smallest group, people in all groups.
     """
     decade = 10.0 ** (math.ceil(math.log10(lowest_fmr) - 1e-9) - 1)
     pairs = math.ceil(RULE_OF_30 / decade) - round(RULE_OF_30 / lowest_fmr)

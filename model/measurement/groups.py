@@ -1,4 +1,4 @@
-"""Groups of people: whether errors are as rare for each of them."""
+"""Error rates by group of people, to show whether a threshold is fair to all groups."""
 
 import csv
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from sameface.model.measurement.scores import LabelledEmbeddings, Scores, score_
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Some of the people, whose pairs are compared among themselves."""
+    """A group of people, and the scores of the pairs within the group."""
 
     name: str
     people: int
@@ -39,7 +39,7 @@ def read_groups(file: Path, faces: LabelledFaces) -> list[Group]:
 
 
 def read_rows(file: Path) -> dict[str, str]:
-    """Identity to group."""
+    """The group of each identity in a CSV of `identity,group`."""
     try:
         rows = [row for row in csv.reader(file.read_text("utf-8-sig").splitlines()) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -55,14 +55,14 @@ def read_rows(file: Path) -> dict[str, str]:
 
 
 def refuse(file: Path, names: list[str], what: str) -> None:
-    """Names that do not match."""
+    """Raise an error that lists `names`, if there are any; `what` says what is wrong with them."""
     if names:
         rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         raise LabelsRefused(f"{file} {what}: {', '.join(names[:SHOWN])}{rest}.")
 
 
 def make_group(name: str, people: NDArray[np.int64], embedded: LabelledEmbeddings) -> Group:
-    """A group with its scores; without both kinds of pairs nothing can be said about it."""
+    """The group of these people with its scores; raises if it lacks genuine or impostor pairs."""
     faces = embedded.of_people(people)
     genuine, impostor = score_all_pairs(faces)
     if not genuine.pairs or not impostor.pairs:
@@ -71,7 +71,7 @@ def make_group(name: str, people: NDArray[np.int64], embedded: LabelledEmbedding
 
 
 def measure_groups(groups: Sequence[Group], threshold: float) -> tuple[GroupRates, ...]:
-    """How each group fares at a threshold."""
+    """The error rates of each group at `threshold`."""
     return tuple(
         GroupRates(
             group.name,
@@ -85,7 +85,7 @@ def measure_groups(groups: Sequence[Group], threshold: float) -> tuple[GroupRate
 
 
 def compare_groups(groups: Sequence[GroupRates]) -> tuple[float | None, float | None]:
-    """The worst group's FMR and FNMR, each as a multiple of the best group's; none where that is zero."""
+    """The worst group's FMR and FNMR, each as a multiple of the best group's; None where that is zero."""
     fmrs = [group.rates.fmr.value for group in groups]
     fnmrs = [group.rates.fnmr.value for group in groups]
     ratios = [max(rates) / min(rates) if min(rates) > 0 else None for rates in (fmrs, fnmrs)]

@@ -1,4 +1,4 @@
-"""How sure a measured error rate is: a bootstrap over people, because pairs that share a person are alike."""
+"""Confidence intervals by bootstrap over people, because pairs that share a person are not independent."""
 
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
@@ -18,17 +18,20 @@ from sameface.model.measurement.scores import (
 )
 
 Rates: TypeAlias = NDArray[np.float64]
-Weights: TypeAlias = NDArray[np.floating]  # of some pairs, in every draw
+Weights: TypeAlias = NDArray[np.floating]  # of pairs, in every draw of the bootstrap
 
-DRAWS = 400
+DRAWS = 400  # of the bootstrap
 SEED = 20180109
 LEVEL = 95  # per cent
-NONE_SEEN = 3.0  # of n without an error, 95 % sure: the rate is below 3 / n
+NONE_SEEN = 3.0  # the rule of three: with no error in n cases, the rate is below 3 / n at 95 % confidence
 PAIRS_AT_ONCE = 16_384
 
 
 def summarize(errors: float, cases: float, drawn: Rates) -> Rate:
-    """A rate with its interval; where no error was seen, draws have no width and the rule of three has."""
+    """The rate of `errors` in `cases`, with the percentile interval of the rates `drawn` by the bootstrap.
+
+    With no error all drawn rates are zero, and the rule of three bounds the interval.
+    """
     if not cases:
         return Rate(0.0, 0.0, 1.0)
     if not errors:
@@ -39,13 +42,13 @@ def summarize(errors: float, cases: float, drawn: Rates) -> Rate:
 
 
 def draw_people(people: int) -> Floats:
-    """How often each person is drawn when as many are drawn as there are, for every draw: (DRAWS, people)."""
+    """Bootstrap weights: how often each person is drawn, with replacement, in every draw: (DRAWS, people)."""
     drawing = np.random.default_rng(SEED)
     return drawing.multinomial(people, np.full(people, 1 / people), DRAWS).astype(np.float32)
 
 
 class Tally:
-    """Errors and cases as they are and as they weigh in every draw, for several thresholds."""
+    """The number of cases, and of errors at each threshold: as measured, and in every bootstrap draw."""
 
     def __init__(self, thresholds: int) -> None:
         self.cases = 0
@@ -54,23 +57,23 @@ class Tally:
         self.drawn_errors = np.zeros((thresholds, DRAWS))
 
     def add_cases(self, count: int, drawn: Weights) -> None:
-        """Pairs of the kind."""
+        """Add `count` pairs, whose weights in the draws sum to `drawn`."""
         self.cases += count
         self.drawn_cases += drawn
 
     def add_errors(self, place: int, count: int, drawn: Weights) -> None:
-        """Pairs of the kind that are decided wrong at a threshold."""
+        """Add `count` errors at threshold number `place`, whose weights in the draws sum to `drawn`."""
         self.errors[place] += count
         self.drawn_errors[place] += drawn
 
     def draw(self, place: int) -> Rates:
-        """The rate at a threshold in every draw."""
-        with np.errstate(invalid="ignore"):  # nobody who was drawn has a case
+        """The error rate at threshold number `place` in every draw."""
+        with np.errstate(invalid="ignore"):  # 0 / 0, if nobody who was drawn has a case
             drawn: Rates = self.drawn_errors[place] / self.drawn_cases
         return drawn
 
     def summarize(self, place: int) -> Rate:
-        """The rate at a threshold."""
+        """The error rate at threshold number `place`, with its interval."""
         return summarize(self.errors[place], self.cases, self.draw(place))
 
 
@@ -84,7 +87,7 @@ def measure_rates(pairs: LabelledEmbeddings | ListedPairs, thresholds: Sequence[
 
 
 def measure_mean_rate(pairs: LabelledEmbeddings | ListedPairs, threshold: float) -> Rate:
-    """The mean of FMR and FNMR at a threshold: where they are equal, the EER."""
+    """The mean of FMR and FNMR at a threshold, with its interval; where they are equal, it is the EER."""
     impostors, genuine = tally_errors(pairs, [threshold])
     fmr, fnmr = impostors.summarize(0), genuine.summarize(0)
     mean = (fmr.value + fnmr.value) / 2
@@ -94,15 +97,15 @@ def measure_mean_rate(pairs: LabelledEmbeddings | ListedPairs, threshold: float)
 
 
 def tally_errors(pairs: LabelledEmbeddings | ListedPairs, thresholds: Sequence[float]) -> tuple[Tally, Tally]:
-    """What impostors and genuine pairs weigh in every draw, and those of them that are decided wrong."""
+    """The tallies of impostor and of genuine pairs at the thresholds."""
     steps = [to_step(threshold) for threshold in thresholds]
     return tally_all(pairs, steps) if isinstance(pairs, LabelledEmbeddings) else tally_listed(pairs, steps)
 
 
 def tally_all(faces: LabelledEmbeddings, steps: Sequence[int]) -> tuple[Tally, Tally]:
-    """Everybody with everybody: a pair of two people weighs as often as both were drawn, multiplied.
+    """The tallies of all pairs of faces; an impostor pair weighs the product of its two people's weights.
 
-    A person drawn twice is never an impostor of itself.
+    A genuine pair weighs as its person does: a person who is drawn twice is no impostor of themselves.
     """
     _, people = np.unique(faces.people, return_inverse=True)
     weights = draw_people(int(people.max()) + 1)[:, people]  # (DRAWS, faces)
@@ -120,19 +123,19 @@ def tally_all(faces: LabelledEmbeddings, steps: Sequence[int]) -> tuple[Tally, T
 
 
 def weigh_both(pairs: Flags, rows: Floats, columns: Floats) -> Rates:
-    """What marked pairs of a tile weigh in every draw, as both sides do."""
+    """The weight of the marked pairs of a tile in every draw: the product of row and column, summed."""
     if not pairs.any():
         return np.zeros(len(rows))
     return np.asarray(np.einsum("ij,ij->i", rows @ pairs.astype(np.float32), columns, dtype=np.float64))
 
 
 def weigh_one(pairs: Flags, rows: Floats) -> Rates:
-    """What marked pairs of a tile weigh in every draw, as their one person does."""
+    """The weight of the marked genuine pairs of a tile in every draw: that of the row's person, summed."""
     return np.asarray(rows @ pairs.sum(1, dtype=np.float32), np.float64)
 
 
 def tally_listed(pairs: ListedPairs, steps: Sequence[int]) -> tuple[Tally, Tally]:
-    """The pairs of a list that have a similarity."""
+    """The tallies of the pairs of a list that have a similarity."""
     impostors, genuine = Tally(len(steps)), Tally(len(steps))
     known = ~np.isnan(pairs.similarities)
     places = to_steps(np.where(known, pairs.similarities, 0))
@@ -148,7 +151,7 @@ def tally_listed(pairs: ListedPairs, steps: Sequence[int]) -> tuple[Tally, Tally
 
 
 def weigh_listed(pairs: ListedPairs) -> Iterator[tuple[slice, Floats]]:
-    """Some pairs at a time, and what each weighs in every draw: (DRAWS, pairs)."""
+    """Slices of the list, and the weight of each of their pairs in every draw: (DRAWS, pairs)."""
     weights = draw_people(int(max(pairs.probes.max(), pairs.references.max())) + 1)
     for start in range(0, len(pairs.same), PAIRS_AT_ONCE):
         some = slice(start, start + PAIRS_AT_ONCE)
@@ -158,7 +161,7 @@ def weigh_listed(pairs: ListedPairs) -> Iterator[tuple[slice, Floats]]:
 
 
 def measure_share(pairs: ListedPairs, marked: Flags) -> Rate:
-    """The share of the pairs of a list that are marked, missing ones included."""
+    """The share of the pairs of a list that are marked, with its interval; missing pairs count as well."""
     tally = Tally(1)
     for some, weights in weigh_listed(pairs):
         mine = marked[some]

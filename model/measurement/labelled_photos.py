@@ -21,7 +21,7 @@ MOST_LOOKALIKES = 50
 
 @dataclass(frozen=True, slots=True)
 class Lookalikes:
-    """Two photos of different people that are very similar; often they are of one person."""
+    """Two very similar photos from the folders of two people; often they show one person."""
 
     file: str
     other: str
@@ -30,16 +30,16 @@ class Lookalikes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelledFaces:
-    """Everybody's faces, and the photos that have none."""
+    """The embedded faces of all people, and the photos that failed."""
 
-    names: list[str]  # of people, by their number
-    files: list[str]  # of faces: person/file
+    names: list[str]  # of people; the position is their number
+    files: list[str]  # of faces, as person/file
     embedded: LabelledEmbeddings
     failed: list[Failure]
 
     @property
     def photos(self) -> int:
-        """How many were looked at."""
+        """The number of photos, failed ones included."""
         return len(self.files) + len(self.failed)
 
 
@@ -60,7 +60,7 @@ def read_labelled(
 
 
 def list_people(folder: Path) -> dict[str, list[Path]]:
-    """Everybody's photos by name."""
+    """The photos of each person, by the name of the person's folder."""
     try:
         folders = sorted(path for path in folder.iterdir() if path.is_dir())
     except OSError as error:
@@ -76,7 +76,7 @@ def list_people(folder: Path) -> dict[str, list[Path]]:
 
 
 def refuse_duplicates(folder: Path, paths: Iterable[Path]) -> None:
-    """One photo under two names would be an impostor pair of similarity 1."""
+    """Raise if a photo is in the folders of two people: it would be an impostor pair of similarity 1."""
     by_content = defaultdict(list)
     for path in paths:
         by_content[hashlib.sha256(read_photo(path)).digest()].append(path)
@@ -92,7 +92,7 @@ def refuse_duplicates(folder: Path, paths: Iterable[Path]) -> None:
 
 
 def find_lookalikes(faces: LabelledFaces) -> list[Lookalikes]:
-    """Pairs of different people that are as similar as two photos of one person usually are."""
+    """The most similar pairs of different people that reach the median similarity of genuine pairs."""
     threshold = find_typical(faces.embedded)
 
     def walk() -> Iterator[Lookalikes]:
@@ -107,7 +107,7 @@ def find_lookalikes(faces: LabelledFaces) -> list[Lookalikes]:
 
 
 def find_typical(faces: LabelledEmbeddings) -> float:
-    """The median similarity of two faces of one person, a pair from everybody who has one."""
+    """The median similarity of genuine pairs, one pair from each person who has two faces or more."""
     order = np.argsort(faces.people, kind="stable")
     people, embeddings = faces.people[order], faces.embeddings[order]
     _, first, counts = np.unique(people, return_index=True, return_counts=True)

@@ -1,4 +1,4 @@
-"""Pairs as LFW lists them, and how well similarities tell them apart."""
+"""Lists of pairs in the format of LFW, and the accuracy of similarities on them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class PairAccuracy:
-    """How many pairs are decided right, each fold by the threshold that suits the others best."""
+    """Cross-validated accuracy: each fold is decided by the best threshold of the other folds."""
 
     pairs: int
     wrong: int
@@ -39,8 +39,8 @@ class PairAccuracy:
 def read_pairs(file: Path, images: Path) -> list[Pair]:
     """The pairs of a file like LFW's `pairs.txt`, over `images/<Name>/<Name>_<nnnn>` of any suffix.
 
-    Its header says how many folds there are and how many matched and mismatched pairs each has. A picture
-    that is not there stays in its pair, as a path without a suffix: whoever scores it must count it.
+    Its header says how many folds there are and how many matched and mismatched pairs each has. A missing
+    picture stays in its pair, as a path without a suffix, so that whoever scores the pair can count it.
     """
     try:
         header, *lines = (line.split() for line in file.read_text("utf-8").splitlines() if line.strip())
@@ -64,7 +64,7 @@ def read_pairs(file: Path, images: Path) -> list[Pair]:
 
 
 def parse_line(fields: list[str]) -> tuple[tuple[str, int], tuple[str, int]]:
-    """`Name 1 2` is two pictures of one person, `Name 1 Other 2` one each of two."""
+    """Name and number of two pictures: of one person in `Name 1 2`, of two people in `Name 1 Other 2`."""
     if len(fields) == 3:
         name, first, second = fields
         return (name, int(first)), (name, int(second))
@@ -73,7 +73,7 @@ def parse_line(fields: list[str]) -> tuple[tuple[str, int], tuple[str, int]]:
 
 
 def measure_accuracy(similarities: Sequence[float] | Floats, pairs: Sequence[Pair]) -> PairAccuracy:
-    """Decide each fold by the best threshold of the others; a pair without a similarity (NaN) is wrong."""
+    """Decide each fold by the best threshold of the other folds; a similarity of NaN is an error."""
     scores = np.asarray(similarities, np.float32)
     same = np.array([pair.same_person for pair in pairs])
     wrong, threshold = decide_by_folds(scores, same, np.array([pair.fold for pair in pairs]))
@@ -81,11 +81,11 @@ def measure_accuracy(similarities: Sequence[float] | Floats, pairs: Sequence[Pai
 
 
 def decide_by_folds(scores: Floats, same: Flags, folds: Keys) -> tuple[Flags, float]:
-    """Which pairs are wrong, each fold decided by the best threshold of the others, and the mean of those."""
+    """Which pairs are wrong, each fold decided by the best threshold of the others; the mean threshold."""
     wrong, thresholds = np.isnan(scores), []
     for fold in np.unique(folds):
         tried = folds == fold
-        others = ~tried if (~tried).any() else tried  # of a single fold, its own
+        others = ~tried if (~tried).any() else tried  # a single fold is decided by its own
         threshold = find_best_threshold(scores[others], same[others])
         thresholds.append(threshold)
         wrong[tried] |= (scores[tried] >= threshold) != same[tried]
@@ -93,7 +93,7 @@ def decide_by_folds(scores: Floats, same: Flags, folds: Keys) -> tuple[Flags, fl
 
 
 def find_best_threshold(scores: Floats, same: Flags) -> float:
-    """The similarity with the fewest errors when it and all above it count as the same person."""
+    """The threshold with the fewest errors; it is one of the scores, and pairs from it up match."""
     known = ~np.isnan(scores)
     if not known.any():
         return 0.0

@@ -1,4 +1,4 @@
-"""Genuine and impostor scores: how many pairs have which similarity, counted exactly and in little memory."""
+"""Histograms of the similarities of genuine and impostor pairs: exact counts in little memory."""
 
 import operator
 from bisect import bisect_left
@@ -17,95 +17,95 @@ Counts: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 Steps: TypeAlias = NDArray[np.int32]
 
-TILE = 1024  # faces by faces that are compared at a time
+TILE = 1024  # faces on either side of a tile, which is compared at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """How many pairs of one kind there are at each similarity from -1 to 1."""
+    """A histogram of the similarities of one kind of pairs, with a bin for each step from -1 to 1."""
 
     counts: Counts  # (2 * STEPS + 1,)
 
     @cached_property
     def from_here_up(self) -> Counts:
-        """How many pairs are at least as similar as each step."""
+        """For each bin the number of pairs in this bin and all above."""
         return np.ascontiguousarray(np.cumsum(self.counts[::-1])[::-1])
 
     @property
     def pairs(self) -> int:
-        """How many there are."""
+        """The number of pairs."""
         return int(self.from_here_up[0])
 
     def count_from(self, threshold: float) -> int:
-        """How many would match at this threshold."""
+        """The number of pairs that match at `threshold`."""
         return int(self.from_here_up[to_step(threshold)])
 
     def share_from(self, threshold: float) -> float:
-        """Of impostors, the FMR at this threshold."""
+        """The share of pairs that match at `threshold`: of impostor pairs, the FMR."""
         return self.count_from(threshold) / self.pairs
 
     def share_below(self, threshold: float) -> float:
-        """Of genuine pairs, the FNMR at this threshold."""
+        """The share of pairs that do not match at `threshold`: of genuine pairs, the FNMR."""
         return 1 - self.share_from(threshold)
 
     def find_threshold(self, share: float) -> float:
-        """The lowest threshold at which no larger share of the pairs would match; 1 if there is none."""
-        allowed = share * self.pairs * (1 + 1e-12)  # a count that was divided is whole again
+        """The lowest threshold at which at most `share` of the pairs match; 1 if there is none."""
+        allowed = share * self.pairs * (1 + 1e-12)  # for a share that is a rounded quotient of counts
         step = bisect_left(self.from_here_up, -allowed, key=operator.neg)
         return round(min(step, 2 * STEPS) / STEPS - 1, DIGITS)
 
     def mean_excess(self, threshold: float) -> float:
-        """How far above a threshold those lie that reach it, on average."""
+        """The mean of similarity minus `threshold` over the pairs that match."""
         above = self.counts[to_step(threshold) :]
         return float(np.arange(len(above)) @ above) / STEPS / max(1, int(above.sum()))
 
 
 def count_scores(similarities: Floats) -> Scores:
-    """The scores of pairs whose similarities are at hand."""
+    """The histogram of `similarities`."""
     return Scores(np.bincount(to_steps(similarities), minlength=2 * STEPS + 1))
 
 
 def to_steps(similarities: Floats) -> Steps:
-    """The place of each similarity among the counts."""
+    """The histogram bin of each similarity."""
     steps = np.rint((similarities.astype(np.float64) + 1) * STEPS).astype(np.int32)
     return np.asarray(np.clip(steps, 0, 2 * STEPS), np.int32)
 
 
 def to_step(threshold: float) -> int:
-    """The place of the first similarity that reaches a threshold."""
+    """The first histogram bin whose similarity reaches `threshold`."""
     return int(to_steps(np.array(threshold)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelledEmbeddings:
-    """Embeddings, and whose each is: all pairs of them are genuine or impostors."""
+    """Embeddings with the person of each, so that every pair is known as genuine or impostor."""
 
     embeddings: Floats  # (faces, dimension), unit length
     people: Keys  # (faces,), numbered from 0
 
     @property
     def identities(self) -> int:
-        """How many people there are."""
+        """The number of people."""
         return len(np.unique(self.people))
 
     def of_people(self, chosen: Sequence[int] | Keys) -> "LabelledEmbeddings":
-        """The part that is of some of the people, numbered as before."""
+        """The embeddings of the people `chosen`, who keep their numbers."""
         mine = np.isin(self.people, chosen)
         return LabelledEmbeddings(self.embeddings[mine], self.people[mine])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListedPairs:
-    """Pairs that a list names, with their similarities; one that lacks a face has none (NaN)."""
+    """The pairs of a list with their similarities, NaN where a face is missing."""
 
     similarities: Floats  # (pairs,)
     same: Flags
-    probes: Keys  # whose the two faces are, numbered from 0
-    references: Keys
+    probes: Keys  # the person of each probe, numbered from 0
+    references: Keys  # the person of each reference
     folds: Keys
 
     def score(self) -> tuple[Scores, Scores]:
-        """The genuine and the impostor scores."""
+        """The histograms of genuine and of impostor pairs."""
         known = ~np.isnan(self.similarities)
         return (
             count_scores(self.similarities[known & self.same]),
@@ -115,17 +115,17 @@ class ListedPairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tile:
-    """Some faces compared with some: every pair of all faces is in one tile, once."""
+    """A block of the similarity matrix; over all tiles, every pair of faces is marked exactly once."""
 
     rows: slice
     columns: slice
-    steps: Steps  # (rows, columns): the similarities, as they are counted
+    steps: Steps  # (rows, columns): the histogram bins of the similarities
     genuine: Flags
     impostor: Flags
 
 
 def walk_tiles(faces: LabelledEmbeddings) -> Iterator[Tile]:
-    """All pairs of faces, so many at a time that memory stays flat however many there are."""
+    """All pairs of faces, tile by tile, so that memory stays flat however many faces there are."""
     starts = range(0, len(faces.people), TILE)
     for top in starts:
         for left in starts[top // TILE :]:
@@ -142,7 +142,7 @@ def walk_tiles(faces: LabelledEmbeddings) -> Iterator[Tile]:
 
 
 def score_all_pairs(faces: LabelledEmbeddings) -> tuple[Scores, Scores]:
-    """The genuine and the impostor scores of everybody with everybody."""
+    """The histograms of genuine and of impostor pairs over all pairs of faces."""
     genuine, impostor = (np.zeros(2 * STEPS + 1, np.int64) for _ in range(2))
     for tile in walk_tiles(faces):
         genuine += np.bincount(tile.steps[tile.genuine], minlength=len(genuine))
