@@ -1,7 +1,7 @@
 """A collection as a file: gzip of JSON lines, with a version and a checksum.
 
 The first line is a header, each of the next ones a person with all faces, by ascending id, and the last one
-has the numbers of both and the SHA-256 of all lines before it.
+has the numbers of people and faces and the SHA-256 of all lines before it.
 """
 
 import base64
@@ -28,7 +28,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Whose people follow."""
+    """The first line: the collection's name, recogniser and settings."""
 
     name: str
     model: str
@@ -57,7 +57,7 @@ class Header:
 
     @property
     def binding(self) -> Binding:
-        """What the collection that is made of the archive is bound to."""
+        """The binding of the collection that is imported from the archive."""
         return Binding(
             bundle=self.model,
             identity=self.identity,
@@ -67,11 +67,11 @@ class Header:
         )
 
 
-# Out.
+# Writing.
 
 
 def write_archive(file: BinaryIO, header: Header, people: Iterable[NewPerson]) -> None:
-    """Write everybody, one at a time."""
+    """Write the header, the people one at a time, and the line with the checksum."""
     digest, count = hashlib.sha256(), {"people": 0, "faces": 0}
     with gzip.GzipFile("", "wb", COMPRESSION, file, mtime=0) as packed:
 
@@ -88,7 +88,7 @@ def write_archive(file: BinaryIO, header: Header, people: Iterable[NewPerson]) -
 
 
 def describe_person(person: NewPerson) -> dict[str, Any]:
-    """A person as an object of the archive."""
+    """A person as the JSON object of a line."""
     return {
         "person_id": person.person_id,
         "name": person.name,
@@ -108,11 +108,11 @@ def describe_person(person: NewPerson) -> dict[str, Any]:
     }
 
 
-# In.
+# Reading.
 
 
 def read_archive(path: Path) -> tuple[Header, Iterator[NewPerson]]:
-    """The header and then everybody; only who has read to the end knows that the file is whole."""
+    """The header, and an iterator over the people, which checks the checksum only when it reaches the end."""
     lines = read_lines(path)
     first = next(lines, b"")
     header = read_header(path, first)
@@ -120,7 +120,7 @@ def read_archive(path: Path) -> tuple[Header, Iterator[NewPerson]]:
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """The lines as they were before they were packed."""
+    """The decompressed lines."""
     try:
         with gzip.open(path, "rb") as file:
             yield from file
@@ -131,7 +131,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
 
 
 def read_header(path: Path, line: bytes) -> Header:
-    """The first line, if it is of this version."""
+    """The header in the first line; raises if it is no archive or of another version."""
     try:
         found = json.loads(line)
         need(found["sameface"] == KIND, "kind")
@@ -150,7 +150,7 @@ def read_header(path: Path, line: bytes) -> Header:
 def read_people(
     path: Path, lines: Iterator[bytes], header: Header, digest: "hashlib._Hash"
 ) -> Iterator[NewPerson]:
-    """The other lines; a last one that is missing, or that does not fit, refuses the file."""
+    """The people in the lines after the header; raises if the checksum is missing or wrong."""
     people, faces, last = 0, 0, ""
     for number, line in enumerate(lines, 2):
         try:
@@ -173,7 +173,7 @@ def read_people(
 
 
 def read_person(found: dict[str, Any], header: Header) -> NewPerson:
-    """A person of the archive, ready to be enrolled."""
+    """A person to enrol, from the JSON object of a line; raises if a field is invalid."""
     person = NewPerson(
         found["person_id"],
         [read_face(face, header) for face in found["faces"]],
@@ -189,7 +189,7 @@ def read_person(found: dict[str, Any], header: Header) -> NewPerson:
 
 
 def read_face(found: dict[str, Any], header: Header) -> NewFace:
-    """A face of a person of the archive."""
+    """A face to enrol, from its JSON object; raises if a field is invalid."""
     crop = found["crop"] and base64.b64decode(found["crop"], validate=True)
     embedding = np.frombuffer(base64.b64decode(found["embedding"], validate=True), "<f4")
     face = NewFace(
@@ -205,11 +205,11 @@ def read_face(found: dict[str, Any], header: Header) -> NewFace:
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is a finite number."""
+    """Whether `value` is a finite number."""
     return isinstance(value, int | float) and math.isfinite(value)
 
 
 def need(fits: object, what: str) -> None:
-    """Refuse what does not fit."""
+    """Raise a ValueError that names the field `what`, unless it `fits`."""
     if not fits:
         raise ValueError(what)

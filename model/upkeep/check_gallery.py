@@ -1,4 +1,4 @@
-"""Proves that the store is sound and that its indexes agree with it, and repairs what can be made again."""
+"""Proves that the store is sound and that its indexes agree with it; counters and indexes can be repaired."""
 
 import dataclasses
 from contextlib import closing, suppress
@@ -31,7 +31,7 @@ AFRESH = "export the collection and import it under another name, or restore a b
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not as it should be."""
+    """A fault in the store or in an index; `collection` is None for the whole gallery."""
 
     collection: str | None
     code: str
@@ -40,7 +40,7 @@ class Finding:
 
 
 def check_gallery(path: Path, name: str | None = None, *, repair: bool = False) -> list[Finding]:
-    """All that is wrong with a gallery or with one collection, what could be repaired first."""
+    """The findings about a gallery or the collection `name`; with `repair`, the repaired ones come first."""
     try:
         with closing(Store(path)) as store:
             findings = inspect_gallery(store, name)
@@ -59,9 +59,9 @@ def check_gallery(path: Path, name: str | None = None, *, repair: bool = False) 
 
 
 def inspect_gallery(store: Store, name: str | None = None) -> list[Finding]:
-    """All that is wrong; nothing is changed, and a server may go on beside it."""
+    """The findings about a gallery or one collection; only reads, so a server may run meanwhile."""
     with store.frozen() as connection:
-        if damage := find_damage(connection):  # whatever else is read may be nonsense
+        if damage := find_damage(connection):  # nothing else in the file can be trusted
             return [Finding(None, "database", f"{fault}: {BACKUP}") for fault in damage]
         orphans = count_orphans(connection)
     findings = [Finding(None, "orphans", f"{orphans} rows belong to nothing: {BACKUP}")] if orphans else []
@@ -75,7 +75,7 @@ def inspect_gallery(store: Store, name: str | None = None) -> list[Finding]:
 
 
 def inspect_collection(store: Store, indexes: CollectionIndexes, name: str) -> list[Finding]:
-    """All that is wrong with one collection at this moment."""
+    """The findings about one collection, in one snapshot of the store."""
     findings = []
 
     def find(code: str, detail: str) -> None:
@@ -99,7 +99,7 @@ def inspect_collection(store: Store, indexes: CollectionIndexes, name: str) -> l
 
 
 def inspect_index(store: Store, indexes: CollectionIndexes, collection: Collection) -> list[Finding]:
-    """Load the index as a server would, and compare every row of it with the store."""
+    """Load the index as a server would, and compare every row with the store; returns the findings."""
     findings, held = [], None
     saved = read_sequence(indexes.path_of(collection), indexes.owner_of(collection))
     try:
@@ -122,7 +122,7 @@ def inspect_index(store: Store, indexes: CollectionIndexes, collection: Collecti
 
 
 class Comparison:
-    """The living rows of an index beside those of the store, which come in the order of their keys."""
+    """Compares the living rows of an index with the store's faces, added in the order of their keys."""
 
     def __init__(self, index: FaceIndex) -> None:
         self.index = index
@@ -131,7 +131,7 @@ class Comparison:
         self._seen = self._lacking = self._extra = self._different = 0
 
     def add(self, stored: FaceBlock) -> None:
-        """Compare the next rows of the store, to the last bit."""
+        """Compare the next faces of the store, to the last bit."""
         stop = int(np.searchsorted(self._keys, stored.faces[-1], "right"))
         held = self.index.columns.block(self._rows[self._seen : stop])
         both, here, there = np.intersect1d(held.faces, stored.faces, assume_unique=True, return_indices=True)
@@ -143,7 +143,7 @@ class Comparison:
         self._different += int((bits.any(axis=1) | other).sum())
 
     def describe(self) -> str:
-        """What differs, in words; nothing if nothing does."""
+        """The differences in words; empty if there are none."""
         extra = self._extra + len(self._keys) - self._seen
         entries, rows = self.index.faiss_index, self.index.columns.count
         parts = [
@@ -157,7 +157,7 @@ class Comparison:
 
 
 def describe_misfits(store: Store, faces: list[int]) -> str:
-    """Whose embeddings cannot be compared."""
+    """A sentence about faces with invalid embeddings, which names some of their people."""
     owners = store.people.owners_of(faces[: 10 * NAMED]).values()
     named = sorted({owner.person_id for owner in owners})[:NAMED]
     return (
@@ -167,7 +167,7 @@ def describe_misfits(store: Store, faces: list[int]) -> str:
 
 
 def find_leftovers(store: Store) -> list[Finding]:
-    """Drafts that nobody is working on; they hold faces, and nobody sees them."""
+    """A finding for each draft that a stopped command left; none while an import or reembed runs."""
     try:
         with drafting(store):
             drafts = list_drafts(store)
@@ -178,7 +178,7 @@ def find_leftovers(store: Store) -> list[Finding]:
 
 
 def repair_finding(store: Store, finding: Finding) -> None:
-    """Make again what can be made from the rest; the store's own rows are never touched."""
+    """Recount counters, rebuild an index from the store, or delete leftover drafts; other faults stay."""
     if finding.code not in ("counters", "snapshot", "index", "leftover"):
         return
     name = finding.collection or ""

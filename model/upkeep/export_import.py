@@ -1,4 +1,4 @@
-"""Collections out of the gallery into archives, and back."""
+"""Exports collections into archives, and imports them."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -19,14 +19,14 @@ from sameface.model.store.records import Collection, NewPerson, refuse_invalid_i
 from sameface.model.store.store import Store
 from sameface.model.upkeep.archive_file import Header, read_archive, write_archive
 
-PEOPLE_AT_ONCE = 50  # that are read, with all their crops
-FACES_AT_ONCE = 500  # that are written in one transaction, while other writers wait
+PEOPLE_AT_ONCE = 50  # read per query, with all their crops
+FACES_AT_ONCE = 500  # written per transaction, while other writers wait
 
 
 def export_collection(
     store: Store, name: str, path: Path, progress: Progress = ignore_progress
 ) -> Collection:
-    """Write a collection as it is at this moment, into a file that only its owner may read."""
+    """Write a snapshot of the collection `name` into a file that only its owner may read."""
     with store.frozen():
         collection = store.collections.get(name)
         header = Header.of(collection)
@@ -40,7 +40,7 @@ def export_collection(
 
 
 def read_everybody(store: Store, collection: Collection, progress: Progress) -> Iterator[NewPerson]:
-    """The people of a collection by id, a few in memory at a time."""
+    """The people of a collection by ascending id, `PEOPLE_AT_ONCE` in memory at a time."""
     done, after = 0, ""
     while some := store.people.whole_page(collection, PEOPLE_AT_ONCE, after):
         yield from some
@@ -51,7 +51,7 @@ def read_everybody(store: Store, collection: Collection, progress: Progress) -> 
 def import_collection(
     store: Store, path: Path, name: str | None = None, progress: Progress = ignore_progress
 ) -> Collection:
-    """Make a collection of an archive: everybody can be found at once, or nobody and nothing is there."""
+    """Import an archive as the collection `name`, all or nothing: it is visible once everybody is in it."""
     header, people = read_archive(path)
     name = header.name if name is None else name
     refuse_invalid_id(name, "collection")
@@ -77,7 +77,7 @@ def import_collection(
 def fill(
     store: Store, draft: Collection, people: Iterable[NewPerson], total: int, progress: Progress
 ) -> None:
-    """Write the people of an archive into a draft."""
+    """Enrol the people of an archive into a draft, a transaction per block."""
     done = 0
     for some in in_blocks(people):
         try:
@@ -89,7 +89,7 @@ def fill(
 
 
 def in_blocks(people: Iterable[NewPerson]) -> Iterator[list[NewPerson]]:
-    """A few people at a time, with no more faces than one transaction should write."""
+    """Lists of people, each ended once it has `FACES_AT_ONCE` people and faces: one transaction's worth."""
     block: list[NewPerson] = []
     size = 0
     for person in people:

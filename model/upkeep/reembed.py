@@ -1,4 +1,4 @@
-"""Moves a collection to another recogniser by the crops that it keeps, while it is in use."""
+"""Moves a collection to another recogniser by embedding its stored crops, while it is in use."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -34,8 +34,8 @@ from sameface.model.store.people import add_people
 from sameface.model.store.records import Binding, Collection, NewPerson
 from sameface.model.store.store import Store
 
-FACES_AT_ONCE = 200  # that are embedded and then written in one transaction
-LAST_FACES = 50  # that may be embedded while other writers wait
+FACES_AT_ONCE = 200  # embedded, then written in one transaction
+LAST_FACES = 50  # most that are embedded inside the last transaction, while other writers wait
 
 
 class Reembedder:
@@ -47,11 +47,11 @@ class Reembedder:
         self._executor = ThreadPoolExecutor(available_cores(), thread_name_prefix="sameface-reembed")
 
     def close(self) -> None:
-        """Wait for what runs."""
+        """Wait for the batches that run, and end the threads."""
         self._executor.shutdown()
 
     def embed(self, newcomers: Sequence[NewPerson]) -> list[NewPerson]:
-        """People with one face each, as the new recogniser sees them."""
+        """The newcomers, who have one face each, with the new recogniser's embedding and crop."""
         size = self.embedder.sessions.batch_size
         batches = [newcomers[start : start + size] for start in range(0, len(newcomers), size)]
         return [person for batch in self._executor.map(self._embed_batch, batches) for person in batch]
@@ -68,7 +68,7 @@ class Reembedder:
         ]
 
     def _fit_crop(self, newcomer: NewPerson) -> tuple[Pixels, bytes]:
-        """A crop as the new recogniser wants it, and as it is kept: crops of a collection are of one kind."""
+        """The crop on the new recogniser's template: its pixels to embed, and the PNG to store."""
         [face] = newcomer.faces
         content, old, new = face.crop or b"", self.made_for, self.embedder.bundle.contract
         try:
@@ -94,7 +94,7 @@ def move_collection(
     device: str = "auto",
     progress: Progress = ignore_progress,
 ) -> Collection:
-    """The collection under another recogniser, as it is if it belongs to that one already."""
+    """Move the collection `name` to the recogniser `bundle`; unchanged if it belongs to it already."""
     old = store.collections.get(name)
     if old.identity == bundle.identity:
         with drafting(store):
@@ -108,7 +108,7 @@ def move_collection(
 
 
 def refuse_without_crops(store: Store, collection: Collection) -> None:
-    """Nothing is begun that cannot be ended."""
+    """Raise if a face has no crop, before anything is embedded."""
     with store.frozen() as connection:
         people, faces = count_without_crop(connection, collection)
     if faces:
@@ -120,9 +120,9 @@ def refuse_without_crops(store: Store, collection: Collection) -> None:
 
 
 def find_bundle(models: Path, collection: Collection) -> Bundle:
-    """The recogniser that a collection's crops were made for."""
+    """The bundle in `models` of the recogniser that the collection's crops were made for."""
     for manifest in models.glob(f"*/{MANIFEST}"):
-        with suppress(BundleRefused):  # a broken one is another command's business
+        with suppress(BundleRefused):  # a broken bundle is not the one looked for
             bundle = load_bundle(manifest.parent, "recogniser")
             if bundle.identity == collection.identity:
                 return bundle
@@ -134,10 +134,10 @@ def find_bundle(models: Path, collection: Collection) -> Bundle:
 def reembed(
     store: Store, old: Collection, reembedder: Reembedder, progress: Progress = ignore_progress
 ) -> Collection:
-    """The collection under the new recogniser; stopped in between, the next run goes on."""
+    """Embed the faces of `old` into a draft that then replaces it; the next run continues a stopped one."""
     bundle = reembedder.embedder.bundle
     purpose = f"reembedding {bundle.identity[:12]}"
-    binding = Binding(  # without a calibration: that was the old recogniser's
+    binding = Binding(  # without a calibration, which is bound to the old recogniser
         bundle=bundle.contract.name,
         identity=bundle.identity,
         dimension=bundle.contract.dimension or 0,
@@ -150,7 +150,7 @@ def reembed(
             copy_faces(store, old, draft, reembedder, progress)
             while not finish(store, old, draft, reembedder):
                 copy_faces(store, old, draft, reembedder, progress)
-        except CollectionNotFound:  # it was deleted, and so are the copies
+        except CollectionNotFound:  # `old` was deleted meanwhile
             drop_draft(store, draft)
             raise
         drop_drafts(store, old.name)
@@ -162,7 +162,7 @@ def reembed(
 def copy_faces(
     store: Store, old: Collection, draft: Collection, reembedder: Reembedder, progress: Progress
 ) -> None:
-    """Embed what the draft lacks, in the order in which it was enrolled."""
+    """Embed the faces that the draft lacks, in the order in which they were enrolled."""
     done, after = read_draft(store, draft).faces, 0
     while True:
         with store.frozen() as connection:
@@ -175,7 +175,10 @@ def copy_faces(
 
 
 def finish(store: Store, old: Collection, draft: Collection, reembedder: Reembedder) -> bool:
-    """Catch up with what was written meanwhile and take the old one's place, unless that is too much."""
+    """Catch up with the writes to `old` and replace it by the draft, in one transaction.
+
+    Returns False, with nothing replaced, if more than `LAST_FACES` faces are still to be embedded.
+    """
     with store.writing() as connection:
         mirror(connection, old, draft)
         _, last = read_missing(connection, old, draft, LAST_FACES + 1)
