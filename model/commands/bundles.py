@@ -81,7 +81,7 @@ def models(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
 
 
 def describe_folder(folder: Path) -> dict[str, Any]:
-    """The bundle in a folder, or what is wrong with it."""
+    """The fields of the bundle in a folder, or its name and fault."""
     try:
         return describe_bundle(load_bundle(folder))
     except BundleRefused as error:

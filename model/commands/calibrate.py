@@ -89,7 +89,7 @@ def calibrate(
 def describe(
     measured: Calibration, faces: LabelledFaces, lookalikes: list[Lookalikes], path: Path
 ) -> dict[str, Any]:
-    """The calibration and what was found beside it, as JSON."""
+    """The calibration, its file, failed photos and lookalikes, as JSON."""
     decade, pairs, people = need_more(measured.lowest_fmr, measured.evidence.people)
     return {
         **measured.describe(),
@@ -101,7 +101,7 @@ def describe(
 
 
 def show(measured: Calibration, lookalikes: list[Lookalikes], path: Path) -> None:
-    """Print the calibration and what was found beside it."""
+    """Print the calibration, its groups, its file and the lookalikes."""
     evidence = measured.evidence
     console.print(
         f"[green]{escape(measured.name)}[/green]: {evidence.people:,} people, {evidence.faces:,} faces"
@@ -134,7 +134,7 @@ def show(measured: Calibration, lookalikes: list[Lookalikes], path: Path) -> Non
 
 
 def describe_rates(rates: ErrorRates) -> list[str]:
-    """The cells of a table's row, without its title."""
+    """The cells of a table row: threshold, FNMR, and both intervals."""
     return [
         f"{rates.threshold:.4f}",
         f"{rates.fnmr.value:.2%}",

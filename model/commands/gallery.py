@@ -33,7 +33,7 @@ PHOTOS_AT_ONCE = 16
 
 @dataclass(slots=True)
 class EnrollReport(Value):
-    """What became of the photos of a folder."""
+    """The numbers of photos that were enrolled or known already, and the rejected photos."""
 
     enrolled: int = 0
     already_there: int = 0
@@ -101,7 +101,7 @@ def enroll_folder(collection: Collection, folder: Path, report: EnrollReport) ->
 def enroll_photos(
     collection: Collection, person_id: str, photos: dict[Path, bytes], report: EnrollReport
 ) -> None:
-    """Enrol some photos of one person, new or known, and add what became of each to the report."""
+    """Enrol photos of one person, new or known, and add their outcome to the report."""
     paths = list(photos)
     try:
         enrolment = collection.enroll_or_add(person_id, list(photos.values()))

@@ -24,7 +24,7 @@ from sameface.model.observer import Progress as Report
 from sameface.model.verify import Decision
 
 console = Console()
-screen = Console(stderr=True)  # for what is no answer: progress, warnings
+screen = Console(stderr=True)  # for progress and warnings, which are no part of the output
 
 
 def print_json(value: Any) -> None:
@@ -68,7 +68,7 @@ def report_counts() -> AbstractContextManager[Report]:
 
 @contextmanager
 def show_bars(*measures: ProgressColumn) -> Iterator[Report]:
-    """A progress bar per step that is reported."""
+    """Yield a callback that shows a progress bar for each step that it is called with."""
     columns = TextColumn("{task.description}"), BarColumn(), *measures
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         tasks: dict[str, TaskID] = {}
