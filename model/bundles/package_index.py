@@ -19,12 +19,7 @@ from sameface.model.errors import PullFailed
 from sameface.model.observer import Progress
 
 TIMEOUT_SECONDS = 20.0
-SECTIONS = (
-    "global",
-    "install",
-    "download",
-    ":env:",
-)  # of pip's configuration; the last one wins
+SECTIONS = ("global", "install", "download", ":env:")  # of pip's configuration; the last one wins
 
 
 class PackageIndex:

@@ -34,8 +34,8 @@ from sameface.model.store.records import (
 )
 from sameface.model.store.store import Store
 
-READERS = 8  # threads that read and search, whatever writers do
-WRITERS = 2  # threads that write, which wait for each other in the database anyway
+READERS = 8  # threads that read and search, and never wait for writers
+WRITERS = 2  # threads that write, one at a time in the database anyway
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -43,7 +43,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Candidate(Value):
-    """A person who may be the one on a probe, and the face that is most similar."""
+    """A person who may be the one on a probe, and the face by which the person was found."""
 
     person_id: str
     name: str | None
@@ -53,7 +53,7 @@ class Candidate(Value):
 
 @dataclass(frozen=True, slots=True)
 class GallerySize:
-    """The numbers that /metrics shows."""
+    """The size of the gallery, as /metrics shows it."""
 
     collections: int
     people: int
@@ -73,7 +73,7 @@ class Roster:
 
     @property
     def store(self) -> Store:
-        """The durable truth, opened by the first caller: comparing two photos needs none."""
+        """The store, opened on first use, because comparing two photos needs none."""
         if self._store is None:
             with self._opening:
                 self._store = self._store or Store(self.path)
@@ -82,26 +82,26 @@ class Roster:
     async def read(
         self, work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Result:
-        """Call `work` on one of the threads that read, beside the event loop."""
+        """The result of `work`, called on one of the threads that read, off the event loop."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, partial(work, *arguments, **named))
 
     async def write(
         self, work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Result:
-        """Call `work` on one of the threads that write, so that no reader waits for it."""
+        """The result of `work`, called on one of the threads that write, so that no reader waits for it."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._writers, partial(work, *arguments, **named))
 
     def close(self) -> None:
-        """Finish what was begun, and close the store."""
+        """Finish the calls that run, cancel those that wait, and close the store."""
         for threads in (self._readers, self._writers):
             threads.shutdown(cancel_futures=True)
         if self._store:
             self._store.close()
 
     def get_collection(self, name: str) -> Collection:
-        """The collection of this name."""
+        """The collection `name`."""
         return self.store.collections.get(name)
 
     def list_collections(self, limit: int | None = None, after: str = "") -> list[Collection]:
@@ -109,7 +109,7 @@ class Roster:
         return self.store.collections.page(limit, after)
 
     def delete_collection(self, name: str) -> None:
-        """Delete a collection with everybody in it."""
+        """Delete a collection with all its people and faces."""
         self.store.collections.delete(name)
 
     def get_person(self, collection: Collection, person_id: str) -> Person:
@@ -121,7 +121,7 @@ class Roster:
         return self.store.people.page(collection, limit, after)
 
     def update_person(self, collection: Collection, person_id: str, values: dict[str, Any]) -> Person:
-        """Set a person's name, metadata or both; returns the person as it is then."""
+        """Set a person's name, metadata or both; returns the changed person."""
         self.store.people.update(collection, person_id, values)
         return self.get_person(collection, person_id)
 
@@ -140,18 +140,18 @@ class Roster:
         return self.store.people.embeddings_of(collection, person_ids)
 
     def find_photos(self, collection: Collection, photos: Sequence[str]) -> dict[str, list[str]]:
-        """By the SHA-256 of each photo that was enrolled before: the ids of its people, the first first."""
+        """By SHA-256 of the photos that were enrolled before: the ids of their people, earliest first."""
         return self.store.people.owners_of_photos(collection, photos) if photos else {}
 
     def find_responses(
         self, collection: Collection, idempotency_keys: Sequence[str]
     ) -> dict[str, RememberedResponse]:
-        """The responses that were remembered for idempotency keys in the last day."""
+        """The responses that were remembered in the last day, by idempotency key."""
         return self.store.idempotency_keys.find(collection, idempotency_keys) if idempotency_keys else {}
 
 
 class Gallery(Roster):
-    """The people of all collections as one recogniser sees them: also enrol and search."""
+    """A roster that also enrols and searches, with the embeddings of one recogniser."""
 
     def __init__(
         self, path: Path, bundle: Bundle, device: str = "cpu", thresholds: Thresholds | None = None
@@ -172,14 +172,14 @@ class Gallery(Roster):
         return self._indexes
 
     def load(self) -> None:
-        """Read the indexes of all collections, so that no first search pays for it."""
+        """Load the indexes of all collections of this recogniser, so that the first search is not slower."""
         self.indexes.forget_deleted()
         for collection in self.store.collections.page():
             if collection.identity == self.bundle.identity:
                 self.indexes.follow(collection)
 
     def close(self) -> None:
-        """Finish what was begun, save the indexes, and close the store."""
+        """Save the indexes, finish the calls that run, and close the store."""
         try:
             if self._indexes:
                 self._indexes.close()
@@ -204,7 +204,7 @@ class Gallery(Roster):
         return self.store.collections.create(name, binding)
 
     def get_collection(self, name: str) -> Collection:
-        """The collection of this name; one of another recogniser is an error."""
+        """The collection `name`; raises if it belongs to another recogniser."""
         collection = super().get_collection(name)
         if collection.identity != self.bundle.identity:
             here = self.bundle.contract.name
@@ -215,14 +215,14 @@ class Gallery(Roster):
         return collection
 
     def get_or_create_collection(self, name: str, *, store_crops: bool = False) -> Collection:
-        """The collection of this name as it is, or a new one."""
+        """The collection `name`, made with `store_crops` if it does not exist."""
         try:
             return self.get_collection(name)
         except CollectionNotFound:
             return self.create_collection(name, store_crops=store_crops)[0]
 
     def delete_collection(self, name: str) -> None:
-        """Delete a collection with everybody in it, and its index."""
+        """Delete a collection with all its people and faces, and its index."""
         super().delete_collection(name)
         self.indexes.forget_deleted()
 
@@ -263,7 +263,7 @@ class Gallery(Roster):
     def search(
         self, collection: Collection, probes: Sequence[Embedding], limit: int, fusion: str = "max"
     ) -> list[list[Candidate]]:
-        """For each probe up to `limit` people, the most similar by their best face or their mean first.
+        """For each probe up to `limit` people, most similar first: by their best face, or by their mean.
 
         Everybody is found who was enrolled when the collection was read, and nobody who is deleted.
         """
@@ -284,7 +284,7 @@ class Gallery(Roster):
         ]
 
     def choose_threshold(self, collection: Collection, rule: Rule, fusion: str = "max") -> Threshold:
-        """The threshold for a search among all people of the collection; an unsupported rate is an error."""
+        """The threshold to search all people of a collection; raises if the rate is not supported."""
         people, faces, calibration = collection.people, collection.faces, collection.calibration
         return self.thresholds.for_gallery(
             rule, people=people, faces=faces, fusion=fusion, calibration=calibration

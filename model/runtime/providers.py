@@ -7,7 +7,7 @@ PROVIDERS = {"cpu": [CPU], "gpu": [CUDA, CPU]}
 
 
 def list_providers() -> list[str]:
-    """The execution providers of the installed ONNX Runtime, the libraries of CUDA loaded if it has them."""
+    """The execution providers of the installed ONNX Runtime; loads the libraries of CUDA if it is one."""
     providers: list[str] = onnxruntime.get_available_providers()
     if CUDA in providers:
         onnxruntime.preload_dlls()

@@ -1,4 +1,4 @@
-"""The indexes of all collections: opened from snapshots, caught up before a search, tended beside it."""
+"""The indexes of all collections: loaded from snapshots, caught up before a search, saved beside it."""
 
 import logging
 import threading
@@ -23,29 +23,29 @@ from sameface.model.store.store import Store
 
 log = logging.getLogger("sameface.index")
 
-SAVE_CHANGES = 1_000  # fewer than these are replayed faster than a snapshot is loaded
-SAVE_SHARE = 0.1  # of the faces may have changed before a snapshot is written anew
-COMPARED_FACES = 100  # the newest of a snapshot, to notice a store that was put back
+SAVE_CHANGES = 1_000  # fewer changes are replayed faster than a snapshot is loaded
+SAVE_SHARE = 0.1  # of the faces that may change before a new snapshot is written
+COMPARED_FACES = 100  # of a snapshot with the store, to notice a backup that was restored
 
 
 @dataclass(slots=True, eq=False)
 class Held:
-    """An index in memory, and how far its upkeep is."""
+    """An index in memory, and the state of its snapshot."""
 
     collection: Collection
     index: FaceIndex
-    saved: int  # the sequence of its snapshot, 0 if there is none
-    failed: int | None = None  # the sequence at which tending it failed, unless it has worked since
-    tended: bool = False  # now, or soon
+    saved: int  # the change number of its snapshot, 0 if there is none
+    failed: int | None = None  # the change number at which `_tend` last failed; None if it worked
+    tended: bool = False  # `_tend` runs, or is queued
 
     @property
     def unsaved(self) -> int:
-        """FaceChanges since the snapshot."""
+        """The number of changes since the snapshot."""
         return self.index.sequence - self.saved
 
     @property
     def needs_tending(self) -> bool:
-        """Whether much has changed since it was built or saved, or since that was tried in vain."""
+        """Whether to rebuild or save the index; after a failure, only once as much has changed again."""
         due = max(SAVE_CHANGES, SAVE_SHARE * self.index.columns.count)
         if self.failed is not None and self.index.sequence - self.failed < due:
             return False
@@ -53,7 +53,7 @@ class Held:
 
 
 class CollectionIndexes:
-    """What searches need of the store, in memory; all of it can be made again."""
+    """An index per collection, in memory: caches that can all be rebuilt from the store."""
 
     def __init__(self, store: Store, folder: Path, device: str) -> None:
         self.device = device
@@ -79,55 +79,55 @@ class CollectionIndexes:
         return held.index
 
     def kind_of(self, collection: Collection) -> str:
-        """How a collection is searched."""
+        """How a collection is searched: `exact`, `ivf` or `exact on gpu`."""
         held = self._held.get(collection.key)
         return held.index.kind if held else choose_kind(collection.faces, self.device)
 
     def lag_of(self, collection: Collection) -> int:
-        """FaceChanges that the index has yet to follow, which it does before its next search."""
+        """The number of changes that the index will follow before its next search."""
         held = self._held.get(collection.key)
         return collection.revision - held.index.sequence if held else collection.revision
 
     def forget_deleted(self) -> None:
-        """Let go of the collections that are no longer in the store, and of their snapshots."""
+        """Drop the indexes and snapshots of collections that are no longer in the store."""
         kept = self._store.collections.all_keys()
         with self._lock:
             for key in self._held.keys() - kept:
                 del self._held[key]
         names = {str(key) for key in kept}
-        for path in self._folder.glob("*"):  # snapshots, their locks, and what a killed process was writing
+        for path in self._folder.glob("*"):  # snapshots, locks, and partial files of killed processes
             if path.name.split(".")[0] not in names:
                 path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Finish what is being tended, and save what a restart would have to read again.
+        """End the upkeep thread, and save the indexes that a restart would have to build again.
 
-        A snapshot that is there is written again if anything has changed, so that nobody deleted stays in it.
+        An existing snapshot is rewritten after any change, so that no deleted face stays in the file.
         """
         self._upkeep.shutdown(cancel_futures=True)
         self.forget_deleted()
         now = {collection.key: collection for collection in self._store.collections.page()}
-        for key, held in list(self._held.items()):  # one that cannot catch up is forgotten
+        for key, held in list(self._held.items()):  # a copy, because an index that cannot catch up is dropped
             if key in now:
                 self._save_last(held, now[key])
 
     def save(self, held: Held, *, wait: bool = False) -> None:
-        """Write a snapshot, unless another process has done so, or does and need not be waited for."""
+        """Write a snapshot, unless another process has written one as new, or is writing and not `wait`."""
         path, owner = self.path_of(held.collection), self.owner_of(held.collection)
         with exclusive_lock(path.with_suffix(".lock"), wait=wait) as alone:
             if not alone:
                 return
-            for part in self._folder.glob(f"{path.name}.*.part"):  # of a process that was killed
+            for part in self._folder.glob(f"{path.name}.*.part"):  # left by a killed process
                 part.unlink(missing_ok=True)
             saved = read_sequence(path, owner)
             if saved < held.index.sequence:
                 saved = save_snapshot(held.index, path, owner)
             if held.collection.key not in self._store.collections.all_keys():  # deleted meanwhile
                 path.unlink(missing_ok=True)
-        held.saved = saved  # what has changed while it was written is not in it
+        held.saved = saved  # changes during the write are not in the file
 
     def load(self, collection: Collection) -> Held | None:
-        """From the snapshot, caught up; None if there is no snapshot, and refused if it is not sound."""
+        """The index from its snapshot, caught up; None if there is no snapshot. Raises if it is not sound."""
         path = self.path_of(collection)
         if not path.exists():
             return None
@@ -140,13 +140,13 @@ class CollectionIndexes:
         return Held(collection, index, saved)
 
     def build(self, collection: Collection) -> Held:
-        """From the store alone, caught up."""
+        """A new index from the store alone, caught up."""
         index = FaceIndex(collection.dimension, self.device)
         index.follow(collection.revision, partial(self._store.changes.since, collection))
         return Held(collection, index, 0)
 
     def renew(self, collection: Collection) -> None:
-        """Put a snapshot that is made from the store in the place of whatever is there."""
+        """Replace the snapshot by one that is built from the store alone."""
         held = self.build(collection)
         if held.index.needs_rebuilding:
             held.index.rebuild()
@@ -154,11 +154,11 @@ class CollectionIndexes:
         self.save(held, wait=True)
 
     def path_of(self, collection: Collection) -> Path:
-        """Where the collection's snapshot is."""
+        """The file of the collection's snapshot."""
         return self._folder / f"{collection.key}.index"
 
     def owner_of(self, collection: Collection) -> dict[str, Any]:
-        """By what a snapshot must be known to be taken."""
+        """The header fields by which a snapshot is known as this collection's."""
         return {
             "store": self._store.id,
             "collection": collection.key,
@@ -167,7 +167,7 @@ class CollectionIndexes:
         }
 
     def _open(self, collection: Collection) -> Held:
-        """From the snapshot if it is sound, and to be read from the store else."""
+        """The index from its snapshot if that is sound, else an empty one, which follows every change."""
         held = None
         try:
             held = self.load(collection)
@@ -177,7 +177,7 @@ class CollectionIndexes:
         return held or Held(collection, FaceIndex(collection.dimension, self.device), 0)
 
     def _catch_up(self, held: Held, collection: Collection) -> None:
-        """Follow to the collection's revision; an index that cannot is forgotten and made anew."""
+        """Follow to the collection's revision; an index that fails is dropped, and opened again next time."""
         if held.index.sequence >= collection.revision:
             return
         try:
@@ -187,14 +187,14 @@ class CollectionIndexes:
             raise
 
     def _compare(self, collection: Collection, index: FaceIndex, faces: Keys) -> None:
-        """With the store: a backup that was put back and written to has other faces under the same keys."""
+        """Raise if `faces` differ from the store's: a restored backup may have others under the same keys."""
         rows = index.columns.find_rows(faces)
         held = index.columns.block(rows[index.columns.alive[rows]])
         if held != self._store.changes.find_faces(collection, held.faces):
             raise SnapshotRefused("its faces are not those of the store")
 
     def _tend(self, held: Held) -> None:
-        """Rebuild and save, beside the searches."""
+        """Rebuild the index if needed and save it, on the upkeep thread, while searches go on."""
         try:
             if held.index.needs_rebuilding:
                 held.index.rebuild()
@@ -202,11 +202,11 @@ class CollectionIndexes:
             held.failed = None
         except Exception:  # searches go on, and the store has everything
             log.exception("the index of %s cannot be rebuilt or saved yet", held.collection.name)
-            held.failed = held.index.sequence  # when as much has changed again, so is this tried
+            held.failed = held.index.sequence  # tried again when as much has changed once more
         held.tended = False
 
     def _save_last(self, held: Held, collection: Collection) -> None:
-        """Before the end, if a restart would miss it; whatever happens, the others have their turn."""
+        """Save an index before the process ends, if a restart would miss it; a failure is only logged."""
         try:
             self._catch_up(held, collection)
             if held.unsaved >= (1 if held.saved else SAVE_CHANGES):
@@ -216,5 +216,5 @@ class CollectionIndexes:
 
 
 def open_indexes(store: Store, device: str = "cpu") -> CollectionIndexes:
-    """The indexes of a store, with their snapshots beside its file."""
+    """The indexes of a store, with their snapshots in the folder `indexes` beside its file."""
     return CollectionIndexes(store, store.path.with_name("indexes"), device)

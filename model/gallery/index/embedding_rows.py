@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from sameface.model.faces import Floats, Keys
 from sameface.model.store.records import FaceBlock
 
-GROWTH = 1.125  # room is made for an eighth more than there is: rarely enough, and little is wasted
+GROWTH = 1.125  # capacity grows by an eighth: rarely copied, and little is wasted
 ROWS_AT_ONCE = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A person, and the face by which the person was found."""
+    """The keys of a person and of the face by which the person was found, and the similarity."""
 
     person: int
     face: int
@@ -23,15 +23,15 @@ class Hit:
 
 
 class EmbeddingRows:
-    """Rows are only ever appended; one that dies is zeroed at once, and stays until the rows are copied.
+    """Columns of faces, people and embeddings; a deleted face's row is marked dead and zeroed, not removed.
 
-    Nothing here locks: the index does, because growing may move the memory.
+    No method locks: callers hold the index's lock, because growing may move the memory.
     """
 
     def __init__(self, dimension: int, room: int = 0) -> None:
         self.dimension = dimension
-        self.dead = 0  # rows that cannot be found: counted, because every search asks
-        self.count = 0  # of all rows, the dead ones too
+        self.dead = 0  # rows: counted, because every search asks
+        self.count = 0  # rows, dead ones included
         self._faces = np.empty(room, np.int64)
         self._people = np.empty(room, np.int64)
         self._alive = np.empty(room, bool)
@@ -39,7 +39,7 @@ class EmbeddingRows:
 
     @classmethod
     def of(cls, block: FaceBlock, alive: NDArray[np.bool_]) -> "EmbeddingRows":
-        """Rows that are kept where they are, without a copy."""
+        """Rows on the memory of `block` and `alive`, without a copy."""
         columns = cls(block.embeddings.shape[1])
         columns.count = len(block.faces)
         columns._faces, columns._people, columns._alive = block.faces, block.people, alive
@@ -59,12 +59,12 @@ class EmbeddingRows:
 
     @property
     def alive(self) -> NDArray[np.bool_]:
-        """Whether each row can be found."""
+        """For each row, whether its face can be found."""
         return self._alive[: self.count]
 
     @property
     def embeddings(self) -> Floats:
-        """Each row's embedding, zero if it is dead."""
+        """The embedding of each row, zero if the row is dead."""
         return self._embeddings[: self.count]
 
     def append(self, block: FaceBlock) -> None:
@@ -79,7 +79,7 @@ class EmbeddingRows:
         self.count = rows.stop
 
     def bury(self, gone: Keys) -> Keys:
-        """Make the rows of these faces dead; the people they were of."""
+        """Mark the rows of the faces `gone` as dead; returns the keys of their people."""
         rows = self.find_rows(gone)
         rows = rows[self._alive[rows]]
         self._alive[rows] = False
@@ -88,13 +88,13 @@ class EmbeddingRows:
         return np.unique(self._people[rows])
 
     def revive(self, row: int, face: int | None) -> None:
-        """Give a row another face, or none: then it is dead."""
+        """Give a row another face; None marks the row as dead."""
         self.dead += int(self._alive[row]) - int(face is not None)
         self._alive[row] = face is not None
         self._faces[row] = face or 0
 
     def find_rows(self, faces: Keys) -> NDArray[np.intp]:
-        """The rows of those faces that are there."""
+        """The rows of `faces`; keys without a row are left out."""
         if not self.count:
             return np.empty(0, np.intp)
         places: NDArray[np.intp] = np.minimum(np.searchsorted(self.faces, faces), self.count - 1)
@@ -102,7 +102,7 @@ class EmbeddingRows:
         return found
 
     def best_of_each(self, rows: NDArray[np.int64], similarities: Floats, limit: int) -> list[Hit]:
-        """One hit per person, up to `limit`, from rows in falling similarity; dead rows and -1 are none."""
+        """One hit per person, up to `limit`, from rows in falling similarity, without dead rows and -1."""
         best: dict[int, Hit] = {}
         people, alive = self.people[rows].tolist(), (self.alive[rows] & (rows >= 0)).tolist()
         for place, person in enumerate(people):
@@ -113,12 +113,12 @@ class EmbeddingRows:
         return list(best.values())
 
     def blocks(self, start: int, stop: int) -> Iterator[slice]:
-        """Pieces of a range of rows, each small enough to copy at once."""
+        """Slices of the rows from `start` to `stop`, each small enough to copy at once."""
         for first in range(start, stop, ROWS_AT_ONCE):
             yield slice(first, min(first + ROWS_AT_ONCE, stop))
 
     def block(self, rows: slice | NDArray[np.intp]) -> FaceBlock:
-        """Some rows."""
+        """The columns of `rows`."""
         return FaceBlock(self.faces[rows], self.people[rows], self.embeddings[rows])
 
     def _grow(self, room: int) -> None:

@@ -21,18 +21,18 @@ from sameface.model.gallery.index.person_means import PersonMeans
 from sameface.model.gallery.index.shared_lock import SharedLock
 from sameface.model.store.records import FaceChanges
 
-DEAD_SHARE = 0.1  # of the rows may be dead before they are cleared away
+DEAD_SHARE = 0.1  # of the rows that may be dead before the index is rebuilt
 DEAD_ROWS = 1_000
 FEWEST_CANDIDATES = 32
 MOST_CANDIDATES = 1_024  # a probe that needs more is compared with every row
-RANKED_AT_ONCE = 32  # probes whose candidates fit into the cache
-CANDIDATES_PER_ROW = 4  # of those asked for, so that what half precision confuses is among them
+RANKED_AT_ONCE = 32  # probes, whose candidates fit into the CPU's cache
+CANDIDATES_PER_ROW = 4  # more than needed, because half precision misorders close ones
 
 
 class FaceIndex:
-    """Search over the embeddings of one collection, up to the change it has followed to.
+    """Search over the embeddings of one collection, as of the change number `sequence`.
 
-    Whatever finds the candidates, their similarities are those of the full embeddings, in `columns`.
+    FAISS may find candidates in half precision; similarities come from the full embeddings in `columns`.
     """
 
     def __init__(self, dimension: int, device: str = "cpu") -> None:
@@ -43,22 +43,22 @@ class FaceIndex:
         self.columns = EmbeddingRows(dimension)
         self.faiss_index: Faiss = None
         self.lock = SharedLock()
-        self._made_for = 0  # rows, when the candidates' index was built
+        self._made_for = 0  # the number of rows when the FAISS index was built
         self._means: PersonMeans | None = None
         self._following = threading.Lock()
 
     @property
     def size(self) -> int:
-        """Faces that can be found."""
+        """The number of faces that can be found."""
         return self.columns.count - self.columns.dead
 
     def adopt(self, columns: EmbeddingRows, kind: str, faiss_index: Faiss, sequence: int) -> None:
-        """Start from rows that were read from elsewhere."""
+        """Take over rows and their FAISS index, as of the change number `sequence`."""
         self.columns, self.kind, self.faiss_index = columns, kind, faiss_index
         self.sequence, self._made_for = sequence, columns.count
 
     def follow(self, revision: int, changes_since: Callable[[int], Iterable[FaceChanges]]) -> None:
-        """Apply the changes up to a revision at least, one thread at a time."""
+        """Apply the changes up to `revision`, or newer ones too; one thread at a time."""
         with self._following:
             if self.sequence >= revision:
                 return
@@ -67,7 +67,7 @@ class FaceIndex:
                     self._apply(changes)
 
     def search(self, probes: Floats, limit: int) -> list[list[Hit]]:
-        """For each probe (row) the best `limit` people, each by its best face."""
+        """For each probe (row) the `limit` most similar people, each by the person's most similar face."""
         with self.lock.shared():
             results: list[list[Hit]] = [[] for _ in probes]
             missing = list(range(len(probes)))
@@ -81,7 +81,7 @@ class FaceIndex:
             return results
 
     def search_means(self, probes: Floats, limit: int) -> list[list[Hit]]:
-        """For each probe the best `limit` people by the cosine to their unit mean embedding."""
+        """For each probe (row) the `limit` people with the highest cosine to their unit mean embedding."""
         with self.lock.shared():
             means = self._get_means()
             count = min(means.count, limit + means.dead)
@@ -95,14 +95,14 @@ class FaceIndex:
 
     @property
     def needs_rebuilding(self) -> bool:
-        """Whether many rows are dead, or there are too many for how they are searched."""
+        """Whether many rows are dead, or too many were added for this kind of search or this FAISS index."""
         rows = self.columns.count
         wanted = choose_kind(self.size, self.device, self.kind)
         outgrown = self.faiss_index is not None and rows > OUTGROWN * max(self._made_for, DEAD_ROWS)
         return self.columns.dead > max(DEAD_ROWS, DEAD_SHARE * rows) or wanted != self.kind or outgrown
 
     def rebuild(self) -> None:
-        """Copy the living rows and build what searches them, while searches and changes go on."""
+        """Copy the living rows and build a FAISS index of them, while searches and changes go on."""
         with self.lock.shared():
             old = self.columns
             seen, kept = old.count, np.flatnonzero(old.alive)
@@ -121,18 +121,18 @@ class FaceIndex:
             self.adopt(new, kind, faiss_index, self.sequence)
 
     def _apply(self, changes: FaceChanges) -> None:
-        """The next piece of the change sequence; nobody searches meanwhile."""
+        """Apply the next piece of the change sequence; the caller holds the lock alone."""
         came = changes.came
         self.columns.append(came)
         if self.faiss_index is not None and len(came.faces):
             self.faiss_index.add(came.embeddings)
-        bereft = self.columns.bury(changes.gone)
-        if self._means and not self._means.renew(np.union1d(came.people, bereft), self.columns):
+        owners = self.columns.bury(changes.gone)
+        if self._means and not self._means.renew(np.union1d(came.people, owners), self.columns):
             self._means = None
         self.sequence = changes.sequence
 
     def _find_nearest(self, probes: Floats, count: int) -> tuple[NDArray[np.int64], Floats]:
-        """The rows nearest to each probe and their similarities, nearest first; a row of -1 is none."""
+        """For each probe the nearest rows and their similarities, nearest first; -1 stands for no row."""
         embeddings = self.columns.embeddings
         if self.faiss_index is None or count * CANDIDATES_PER_ROW > MOST_CANDIDATES:
             similarities, rows = compare_all(probes, embeddings, count)

@@ -1,7 +1,7 @@
-"""FAISS indexes that find the candidates of a probe fast; which of them are the nearest is measured exactly.
+"""FAISS indexes that find the candidates of a probe fast; the candidates are then ranked exactly.
 
-Up to `EXACT_ROWS` every row is compared and no such index is needed. Beyond, on a CPU, the rows are sorted
-into cells around trained centres and a probe looks at the nearest cells only (IVF), on half-precision
+Up to `EXACT_ROWS` every row is compared and no FAISS index is needed. Beyond, on a CPU, the rows are sorted
+into cells around trained centres and a probe is compared with the nearest cells only (IVF), on half-precision
 copies; on a GPU every row is compared, in half precision too.
 docs/decisions/how-a-gallery-is-searched.md has the figures.
 """
@@ -19,7 +19,7 @@ from sameface.model.errors import DeviceUnavailable
 from sameface.model.faces import Floats
 from sameface.model.gallery.index.embedding_rows import EmbeddingRows
 
-# FAISS reads it when it is loaded: its threads would spin between searches, on cores that requests need.
+# Read when FAISS is loaded: otherwise its threads spin between searches, on cores that requests need.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import faiss as faiss  # re-exported: benchmarks measure FAISS alone, set up like this
@@ -29,17 +29,17 @@ log = logging.getLogger("sameface.index")
 Faiss: TypeAlias = Any
 
 EXACT_ROWS = 50_000  # up to here comparing every row costs a few milliseconds at most
-CELLS = 4  # times the square root of the rows
-SEARCHED_SHARE = 0.1  # of the cells a probe looks at
-CELL_SAMPLES = 40  # rows that train a centre
+CELLS = 4  # per square root of the number of rows
+SEARCHED_SHARE = 0.1  # of the cells that a probe is compared with
+CELL_SAMPLES = 40  # rows per centre to train on
 TRAINING_ROUNDS = 8
 BLAS_THRESHOLD = 2048  # probes x dimension from which FAISS multiplies matrices: far below its own default
-CHUNK_BYTES = 1 << 20  # that FAISS writes and reads at once
-OUTGROWN = 4  # times as many rows as a search structure was made for call for a new one
+CHUNK_BYTES = 1 << 20  # written or read at once
+OUTGROWN = 4  # a FAISS index is rebuilt when it has this many times the rows it was built for
 
 
 def select_search_device(device: str, requested: str) -> str:
-    """`gpu` if the networks run on one and FAISS can use it too; a required one that it cannot is refused."""
+    """`gpu` if the networks run on one and FAISS can use it, else `cpu`; raises if `requested` is `gpu`."""
     if device == "cpu":
         return "cpu"
     if hasattr(faiss, "index_cpu_to_gpu") and faiss.get_num_gpus():
@@ -51,9 +51,10 @@ def select_search_device(device: str, requested: str) -> str:
 
 
 def compare_all(probes: Floats, embeddings: Floats, count: int) -> tuple[Floats, NDArray[np.int64]]:
-    """The nearest rows to each probe and their similarities, by comparing every one.
+    """For each probe the similarities and the numbers of the `count` nearest rows, by comparing every row.
 
-    A single probe is done before a second core has woken up: it has one. The setting is this thread's own.
+    A single probe runs on one core, because it is done before a second one wakes up; FAISS keeps the number
+    of cores per calling thread.
     """
     threads = faiss.omp_get_max_threads()
     if len(probes) == 1:
@@ -66,7 +67,7 @@ def compare_all(probes: Floats, embeddings: Floats, count: int) -> tuple[Floats,
 
 
 def find_candidates(index: Faiss, probes: Floats, count: int, *, alone: bool) -> NDArray[np.int64]:
-    """The rows to compare with each probe; a single one that nobody else competes with has all cores."""
+    """For each probe the numbers of `count` candidate rows; one probe `alone` is searched on all cores."""
     if isinstance(index, faiss.IndexIVF):
         index.parallel_mode = int(alone and len(probes) == 1)  # 0: a core per probe, 1: a core per cell
     rows: NDArray[np.int64] = index.search(probes, count)[1]
@@ -74,14 +75,14 @@ def find_candidates(index: Faiss, probes: Floats, count: int, *, alone: bool) ->
 
 
 def choose_kind(rows: int, device: str, now: str = "exact") -> str:
-    """How so many rows are searched; a gallery that shrinks a little stays as it is now."""
+    """The kind of search for this many rows; with hysteresis: a gallery that shrinks a little keeps `now`."""
     if device == "gpu":
         return "exact on gpu"
     return "exact" if rows <= (EXACT_ROWS if now == "exact" else EXACT_ROWS // 2) else "ivf"
 
 
 def build_faiss_index(kind: str, columns: EmbeddingRows) -> Faiss:
-    """An index of the rows, numbered as they are; None where every row is compared anyway."""
+    """A FAISS index of the rows under their own numbers; None for `exact`, which compares every row."""
     if kind == "exact":
         return None
     index = {"ivf": train_cells, "exact on gpu": open_on_gpu}[kind](columns)
@@ -95,14 +96,14 @@ def train_cells(columns: EmbeddingRows) -> Faiss:
     cells = 2 ** round(math.log2(CELLS * math.sqrt(columns.count)))
     index: Faiss = faiss.index_factory(columns.dimension, f"IVF{cells},SQfp16", faiss.METRIC_INNER_PRODUCT)
     index.cp.niter = TRAINING_ROUNDS
-    index.cp.min_points_per_centroid = 1  # a small gallery is searched well enough without FAISS's warning
+    index.cp.min_points_per_centroid = 1  # else FAISS warns about small galleries
     choose_share(index)
     index.train(columns.embeddings[:: max(1, columns.count // (cells * CELL_SAMPLES))])
     return index
 
 
 def choose_share(index: Faiss) -> None:
-    """Say how many cells a probe looks at."""
+    """Set the number of cells that a probe is compared with."""
     index.nprobe = max(1, math.ceil(index.nlist * SEARCHED_SHARE))
 
 
@@ -115,7 +116,7 @@ def open_on_gpu(columns: EmbeddingRows) -> Faiss:
 
 
 def prefer_matrix_products() -> None:
-    """Let FAISS multiply matrices for small batches too: by its default they are compared row by row."""
+    """Let FAISS use matrix products for small batches too, which by default it compares row by row."""
     faiss.cvar.distance_compute_blas_threshold = BLAS_THRESHOLD
 
 
@@ -125,7 +126,7 @@ def write_faiss_index(index: Faiss, write: Callable[[bytes], object]) -> None:
 
 
 def read_faiss_index(read: Callable[[int], bytes]) -> Faiss:
-    """The index that `write_faiss_index` wrote, from what `read` returns."""
+    """The index that `write_faiss_index` wrote, from the bytes that `read` returns."""
     index: Faiss = faiss.read_index(faiss.PyCallbackIOReader(read, CHUNK_BYTES))  # type: ignore[attr-defined]
     choose_share(index)
     return index

@@ -8,9 +8,9 @@ from sameface.model.store.records import FaceBlock
 
 
 class PersonMeans:
-    """One row per person, kept up to date person by person; one who has no face any more has a dead row.
+    """One row per person, with the unit mean of the person's embeddings; without a face it is dead.
 
-    A row's face is one of the person's, by which the person is named.
+    A row's face is the first of the person's faces, to find the person by.
     """
 
     def __init__(self, columns: EmbeddingRows) -> None:
@@ -26,9 +26,9 @@ class PersonMeans:
         self.rows.append(FaceBlock(columns.faces[living[first]], people, embeddings))
 
     def renew(self, people: Keys, columns: EmbeddingRows) -> bool:
-        """Compute the means of some people (ascending) anew; False if there is no row for one of them."""
+        """Recompute the means of `people` (ascending keys); False if one who is not new has no row."""
         last = self.rows.people[-1] if self.rows.count else 0
-        known, new = people[people <= last], people[people > last]  # keys only grow: the new ones come last
+        known, new = people[people <= last], people[people > last]  # keys only grow: new people come last
         if not np.array_equal(self.rows.people[np.searchsorted(self.rows.people, known)], known):
             return False
         self.rows.append(FaceBlock(new, new, np.zeros((len(new), columns.dimension), np.float32)))

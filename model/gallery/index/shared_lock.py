@@ -1,4 +1,4 @@
-"""A lock that many readers or one writer of this process hold."""
+"""A readers-writer lock between the threads of a process."""
 
 import threading
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class SharedLock:
-    """Many threads may hold it shared at the same time, or one alone; waiting writers come first."""
+    """Many threads may hold the lock shared, or one alone; waiting writers come before new readers."""
 
     def __init__(self) -> None:
         self.readers = 0

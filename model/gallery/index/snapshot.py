@@ -31,10 +31,10 @@ class SnapshotRefused(Exception):
 
 
 def save_snapshot(index: FaceIndex, path: Path, owner: dict[str, Any]) -> int:
-    """Write what the index has followed up to now, and return how far that is; `owner` says whose it is.
+    """Write the index into the file `path`, under the header fields `owner`; returns its change number.
 
-    Rows may die while they are written: they are zero then, and replaying the changes after `sequence` finds
-    them dead. If the index is rebuilt meanwhile, the rows it had are written to the end.
+    Rows may die during the write: they are written as zeros, and replaying the changes after that number
+    marks them dead. If the index is rebuilt meanwhile, its old rows are written to the end.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
@@ -42,7 +42,7 @@ def save_snapshot(index: FaceIndex, path: Path, owner: dict[str, Any]) -> int:
 
 
 def write(index: FaceIndex, file: BinaryIO, owner: dict[str, Any]) -> int:
-    """Header and columns, the header last because it has the hash; the sequence that is in it."""
+    """Write the columns, then the header, which has their hash; returns the change number in the header."""
     digest = hashlib.sha256()
 
     def put(content: bytes | memoryview) -> None:
@@ -63,7 +63,7 @@ def write(index: FaceIndex, file: BinaryIO, owner: dict[str, Any]) -> int:
         "version": VERSION,
         "sequence": sequence,
         "rows": rows,
-        "kind": kind if kind == "ivf" else "exact",  # what is on a GPU is copied there again
+        "kind": kind if kind == "ivf" else "exact",  # an index on a GPU is not saved, but filled again
     }
     digest.update(json.dumps(header).encode())
     file.seek(0)
@@ -72,7 +72,7 @@ def write(index: FaceIndex, file: BinaryIO, owner: dict[str, Any]) -> int:
 
 
 def load_snapshot(path: Path, owner: dict[str, Any], device: str) -> FaceIndex:
-    """The index as it was written, to follow the changes since; the hash must be right first."""
+    """The index in the file `path`; raises `SnapshotRefused` if its owner, version or hash is wrong."""
     with path.open("rb") as file, ThreadPoolExecutor(1) as beside:
         header = read_header(file)
         sha256 = header.pop("sha256", None)
@@ -100,7 +100,7 @@ def hash_content(file: int, header: dict[str, Any]) -> str:
 
 
 def read_sequence(path: Path, owner: dict[str, Any]) -> int:
-    """How far a snapshot goes, -1 if there is none of this owner."""
+    """The change number of the snapshot `path`; -1 if there is none of this owner."""
     try:
         with path.open("rb") as file:
             header = read_header(file)
@@ -110,7 +110,7 @@ def read_sequence(path: Path, owner: dict[str, Any]) -> int:
 
 
 def read_header(file: BinaryIO) -> dict[str, Any]:
-    """What the file says of itself."""
+    """The header of a snapshot."""
     try:
         header = json.loads(file.read(HEADER_BYTES))
     except ValueError as error:
@@ -121,7 +121,7 @@ def read_header(file: BinaryIO) -> dict[str, Any]:
 
 
 def read_columns(file: BinaryIO, rows: Any, dimension: int) -> EmbeddingRows | None:
-    """The columns, read straight into the memory that they stay in; none if the file cannot hold them."""
+    """The columns, read straight into their final memory; None if the file is too short for `rows` rows."""
     row_bytes = 1 + 8 + 8 + 4 * dimension
     if not isinstance(rows, int) or not 0 <= rows * row_bytes <= os.fstat(file.fileno()).st_size:
         return None
@@ -136,5 +136,5 @@ def read_columns(file: BinaryIO, rows: Any, dimension: int) -> EmbeddingRows | N
 
 
 def as_bytes(column: NDArray[Any]) -> memoryview:
-    """A column's own memory."""
+    """The memory of a column, without a copy."""
     return memoryview(column.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
