@@ -15,7 +15,7 @@ ROWS_AT_ONCE = 2_000
 
 
 class Changes:
-    """What an index reads: the changes since a number, or all faces."""
+    """The change sequence and the faces by key, as indexes read them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -27,7 +27,7 @@ class Changes:
             return connection.execute(wanted).scalar_one_or_none() or 0
 
     def since(self, collection: Collection, sequence: int) -> Iterator[FaceChanges]:
-        """The changes after number `sequence`, in order and in pieces."""
+        """The changes after the number `sequence`, in order, in blocks of up to `ROWS_AT_ONCE`."""
         wanted = (
             select(changes.c.sequence, changes.c.kind, changes.c.person, changes.c.face, faces.c.embedding)
             .join(faces, (changes.c.kind == "enrol") & (faces.c.key == changes.c.face), isouter=True)
@@ -43,7 +43,7 @@ class Changes:
                 yield FaceChanges(rows[-1].sequence, block, np.array(gone, np.int64))
 
     def all_faces(self, collection: Collection) -> Iterator[FaceBlock]:
-        """All faces of a collection in the order of their keys, in pieces."""
+        """All faces of a collection in the order of their keys, in blocks of up to `ROWS_AT_ONCE`."""
         wanted = select_faces(collection).execution_options(yield_per=ROWS_AT_ONCE)
         with self._database.reading() as connection:
             for rows in connection.execute(wanted).partitions():
@@ -62,9 +62,9 @@ def record_changes(
     kind: str,
     changed: Sequence[tuple[int, int | None]],
 ) -> None:
-    """Append changes of one `kind` to the sequence: the keys of a person and of a face, or None, each.
+    """Append a change of `kind` to the sequence for each person key and face key, or None, in `changed`.
 
-    One UPDATE takes the numbers, so that no two transactions ever get the same.
+    One UPDATE takes all the numbers, so that no two transactions ever get the same one.
     """
     last = connection.execute(
         update(collections)

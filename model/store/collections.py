@@ -9,7 +9,7 @@ from sameface.model.store.database import Database
 from sameface.model.store.records import Binding, Collection
 from sameface.model.store.tables import collections
 
-# Built once, because every search asks it and SQLAlchemy takes longer to build it than SQLite to answer it.
+# Built once: every search runs this query, and SQLAlchemy takes longer to build it than SQLite to run it.
 COLLECTION_NAMED = select(collections).where(
     (collections.c.name == bindparam("name")) & collections.c.draft.is_(None)
 )
@@ -22,7 +22,7 @@ class Collections:
         self._database = database
 
     def create(self, name: str, binding: Binding) -> tuple[Collection, bool]:
-        """The collection and whether it is new; one of this name with another binding is an error."""
+        """The collection `name` and whether it is new; raises if it exists with another binding."""
         with self._database.writing() as connection:
             row = connection.execute(COLLECTION_NAMED, {"name": name}).one_or_none()
             if row is None:
@@ -34,7 +34,7 @@ class Collections:
         return found, False
 
     def get(self, name: str) -> Collection:
-        """The collection of this name."""
+        """The collection `name`."""
         with self._database.statement() as connection:
             row = connection.execute(COLLECTION_NAMED, {"name": name}).one_or_none()
         if row is None:
@@ -54,7 +54,7 @@ class Collections:
             return set(connection.execute(select(collections.c.key)).scalars())
 
     def delete(self, name: str) -> None:
-        """Delete a collection with everybody in it."""
+        """Delete a collection with all its people and faces."""
         with self._database.writing() as connection:
             shown = (collections.c.name == name) & collections.c.draft.is_(None)
             if not connection.execute(delete(collections).where(shown)).rowcount:
@@ -92,7 +92,7 @@ def refuse_gone(connection: Connection, collection: Collection) -> None:
 
 
 def add_to_counters(connection: Connection, collection: Collection, *, people: int, faces: int) -> None:
-    """Add to the collection's counters of people and faces; negative numbers for those deleted."""
+    """Add to the collection's counters of people and faces; negative numbers after a deletion."""
     connection.execute(
         update(collections)
         .where(collections.c.key == collection.key)

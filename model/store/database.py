@@ -24,11 +24,11 @@ class Database:
         self._thread = threading.local()  # a thread's pinned snapshot and its autocommit connection
 
     def statement(self) -> AbstractContextManager[Connection]:
-        """For a single SELECT, which is a snapshot by itself: a quarter of the cost of a transaction."""
+        """A connection for one SELECT, its own snapshot: a quarter of the cost of a transaction."""
         return self._pinned_snapshot() or nullcontext(self._autocommit_connection())
 
     def newest(self) -> AbstractContextManager[Connection]:
-        """For a single SELECT of the newest state, even if this thread has pinned an older snapshot."""
+        """A connection for one SELECT of the newest state, even if this thread has pinned an older one."""
         return nullcontext(self._autocommit_connection())
 
     def reading(self) -> AbstractContextManager[Connection]:

@@ -1,4 +1,4 @@
-"""Drafts: collections in the making, which nobody sees until they are whole."""
+"""Drafts: collections in the making, which no request sees until they are published."""
 
 import secrets
 from collections.abc import Iterator
@@ -15,13 +15,16 @@ from sameface.model.store.records import Binding, Collection, NewPerson
 from sameface.model.store.store import Store
 from sameface.model.store.tables import collections, faces, people, remembered_responses
 
-FACES_AT_ONCE = 1_000  # that are deleted in one transaction
-MIRRORED = ("name", "metadata", "created_at")  # of a person
+FACES_AT_ONCE = 1_000  # deleted per transaction
+MIRRORED = ("name", "metadata", "created_at")  # columns of a person that `mirror` copies
 
 
 @contextmanager
 def drafting(store: Store) -> Iterator[None]:
-    """The lock under which drafts are made: a draft that is found without it was left by a crash."""
+    """Hold the lock under which drafts are made; raises if another process holds it.
+
+    A draft that exists while nobody holds the lock was left by a crash.
+    """
     with exclusive_lock(store.path.with_suffix(".lock")) as alone:
         if not alone:
             raise UpkeepRunning("Another import or reembed is running on this gallery: wait for it to end.")
@@ -29,7 +32,7 @@ def drafting(store: Store) -> Iterator[None]:
 
 
 def open_draft(store: Store, name: str, purpose: str, binding: Binding) -> Collection:
-    """The draft of the collection `name` for this purpose: the one that an earlier run left, or a new one."""
+    """The draft of the collection `name` for `purpose`: the one that an earlier run left, or a new one."""
     same = (collections.c.draft_of == name) & (collections.c.draft == purpose)
     with store.writing() as connection:
         row = connection.execute(select(collections).where(same)).first()
@@ -39,7 +42,7 @@ def open_draft(store: Store, name: str, purpose: str, binding: Binding) -> Colle
 
 
 def read_draft(store: Store, draft: Collection) -> Collection:
-    """A draft as it is now."""
+    """The draft with its current counters."""
     with store.frozen() as connection:
         row = connection.execute(select(collections).where(collections.c.key == draft.key)).one()
     return Collection(**row._mapping)
@@ -54,7 +57,7 @@ def list_drafts(store: Store, name: str | None = None) -> list[Collection]:
 
 
 def make_name() -> str:
-    """A name for a draft that no request can have: names are unique in the table."""
+    """A random name for a draft, unique as the table demands, and invalid in a request."""
     return f"(draft {secrets.token_hex(8)})"
 
 
@@ -72,19 +75,19 @@ def drop_drafts(store: Store, name: str, kept: str | None = None) -> None:
 
 
 def drop_draft(store: Store, draft: Collection) -> None:
-    """Delete a draft, a piece at a time, so that no writer waits long."""
+    """Delete a draft in several transactions, so that no other writer waits long."""
     some = select(faces.c.key).where(faces.c.collection == draft.key).limit(FACES_AT_ONCE)
     gone = FACES_AT_ONCE
     while gone == FACES_AT_ONCE:
         with store.writing() as connection:
-            refuse_gone(connection, draft)  # if it was published meanwhile, it is a collection
+            refuse_gone(connection, draft)  # a draft that was published meanwhile must stay
             gone = connection.execute(delete(faces).where(faces.c.key.in_(some))).rowcount
     with store.writing() as connection:
         connection.execute(delete(collections).where(collections.c.key == draft.key))
 
 
 def publish_draft(store: Store, draft: Collection) -> Collection:
-    """Make a draft the collection that it was drafted for: from now on everybody sees all of it."""
+    """Make a draft the collection that it was drafted for, visible at once and as a whole; returns it."""
     name = str(draft.draft_of)
     with store.writing() as connection:
         refuse_taken(connection, name)
@@ -94,7 +97,7 @@ def publish_draft(store: Store, draft: Collection) -> Collection:
 
 
 def replace_with_draft(connection: Connection, old: Collection, draft: Collection) -> None:
-    """Give a draft the name of `old`, which becomes a draft itself; retries find their responses there."""
+    """Give a draft the name and the remembered responses of `old`, which becomes a draft itself."""
     refuse_gone(connection, old)
     refuse_gone(connection, draft)
     set_name(connection, old, make_name(), draft_of=old.name, draft="replaced")
@@ -120,11 +123,11 @@ def set_name(
     )
 
 
-# What a draft lacks of the collection that it is to replace; inside the caller's transaction.
+# A draft beside the collection that it will replace, inside the caller's transaction.
 
 
 def count_without_crop(connection: Connection, collection: Collection) -> tuple[int, int]:
-    """The number of people who have a face without a crop, and the number of such faces."""
+    """The number of people who have a face without a crop, and the number of faces without one."""
     wanted = select(func.count(faces.c.person.distinct()), func.count()).where(
         (faces.c.collection == collection.key) & faces.c.crop.is_(None)
     )
@@ -135,13 +138,13 @@ def count_without_crop(connection: Connection, collection: Collection) -> tuple[
 def read_missing(
     connection: Connection, old: Collection, draft: Collection, limit: int, after: int = 0
 ) -> tuple[int, list[NewPerson]]:
-    """The last face key, and up to `limit` faces that `old` has and the draft lacks, each with its person.
+    """The last key read, and up to `limit` faces of `old` that the draft lacks, each with its person.
 
-    They come in the order of the faces' keys, from the first key greater than `after`.
+    Faces come in the order of their keys, from the first key greater than `after`.
     """
     copies = faces.alias("copies")
     copied = exists().where((copies.c.collection == draft.key) & (copies.c.face_id == faces.c.face_id))
-    of_old = faces.c.collection + 0 == old.key  # by key: through the index they would all be sorted first
+    of_old = faces.c.collection + 0 == old.key  # + 0 keeps SQLite from an index that needs a sort
     who = [people.c[column].label(f"person_{column}") for column in MIRRORED]
     wanted = (
         select(faces, people.c.person_id, *who)
@@ -166,7 +169,7 @@ def read_missing(
 
 
 def mirror(connection: Connection, old: Collection, draft: Collection) -> None:
-    """Bring the draft's people to those of `old`: delete who is gone there, add, and rename."""
+    """Make the draft's people those of `old`: delete people and faces, add people, update their names."""
     theirs, twins = faces.alias("theirs"), people.alias("twins")
     same_face = (theirs.c.collection == old.key) & (theirs.c.face_id == faces.c.face_id)
     gone = connection.execute(

@@ -13,7 +13,7 @@ KEPT_SECONDS = 24 * 3600
 
 
 class IdempotencyKeys:
-    """The responses that retries get."""
+    """The responses that retries get, by idempotency key."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -45,7 +45,7 @@ def find_responses(
 def remember_responses(
     connection: Connection, collection: Collection, responses: Sequence[RememberedResponse]
 ) -> None:
-    """Keep responses for a day, and delete those that are older, in the caller's transaction."""
+    """Keep `responses` for a day, and delete older ones, in the caller's transaction."""
     if not responses:
         return
     table, now = remembered_responses, time.time()

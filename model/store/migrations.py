@@ -14,7 +14,7 @@ OLD_REEMBEDDING = " (reembedding "
 
 
 def name_the_store(connection: Connection) -> None:
-    """Version 2: a random id by which snapshots know their store, and answers that expire by an index."""
+    """Version 2: a random id by which snapshots know their store, and an index to expire responses by age."""
     connection.execute(about.insert().values(key="store", value=secrets.token_hex(16)))
     for index in remembered_responses.indexes:
         index.create(connection, checkfirst=True)

@@ -24,7 +24,7 @@ from sameface.model.store.records import (
 )
 from sameface.model.store.tables import faces, people
 
-# Built once, because every search asks it and SQLAlchemy takes longer to build it than SQLite to answer it.
+# Built once: every search runs this query, and SQLAlchemy takes longer to build it than SQLite to run it.
 OWNERS_OF_FACES = (
     select(faces.c.key, people.c.person_id, people.c.name, faces.c.face_id)
     .join(people, people.c.key == faces.c.person)
@@ -44,7 +44,7 @@ class People:
         newcomers: Sequence[NewPerson],
         responses: Sequence[RememberedResponse] = (),
     ) -> dict[str, RememberedResponse]:
-        """Enrol all newcomers or none, and remember their responses, one each, where there are any.
+        """Enrol all newcomers or none, and remember `responses`: none, or one for each newcomer.
 
         A newcomer whose idempotency key was used meanwhile is not enrolled; the response that was remembered
         for it is returned, by its key.
@@ -77,7 +77,7 @@ class People:
             return read_people(connection, which, limit)
 
     def whole_page(self, collection: Collection, limit: int, after: str = "") -> list[NewPerson]:
-        """The same people with embeddings and crops, ready to be enrolled elsewhere."""
+        """The people of `page` with embeddings and crops, to enrol elsewhere."""
         with self._database.reading() as connection:
             return read_whole_people(connection, collection, limit, after)
 
@@ -121,7 +121,7 @@ class People:
         return {key: FaceOwner(person_id, name, face_id) for key, person_id, name, face_id in found}
 
     def owners_of_photos(self, collection: Collection, photos: Sequence[str]) -> dict[str, list[str]]:
-        """By the SHA-256 of each photo that was enrolled before: the ids of its people, the first first."""
+        """By SHA-256 of the photos that were enrolled before: the ids of their people, earliest first."""
         wanted = (
             select(faces.c.photo, people.c.person_id)
             .join(people, people.c.key == faces.c.person)
@@ -155,7 +155,7 @@ class People:
 
 
 def find_person(connection: Connection, collection: Collection, person_id: str) -> int:
-    """The key of a person who is to be changed."""
+    """The key of a person to change; raises if the person or the collection is gone."""
     refuse_gone(connection, collection)
     found = find_people(connection, collection, [person_id])
     if not found:
@@ -164,7 +164,7 @@ def find_person(connection: Connection, collection: Collection, person_id: str) 
 
 
 def find_people(connection: Connection, collection: Collection, person_ids: Sequence[str]) -> dict[str, int]:
-    """The keys of those of the people who exist, by id."""
+    """The keys of people by id; unknown ids are left out."""
     wanted = select(people.c.person_id, people.c.key).where(
         (people.c.collection == collection.key) & people.c.person_id.in_(person_ids)
     )
@@ -172,7 +172,7 @@ def find_people(connection: Connection, collection: Collection, person_ids: Sequ
 
 
 def add_people(connection: Connection, collection: Collection, newcomers: Sequence[NewPerson]) -> None:
-    """Add people with their faces; a person who exists and may not, or must and does not, is an error."""
+    """Add people with their faces; raises if `may_exist` or `must_exist` of a newcomer is not fulfilled."""
     known = find_people(connection, collection, [newcomer.person_id for newcomer in newcomers])
     before = len(known)
     for newcomer in newcomers:
@@ -201,7 +201,7 @@ def add_person(connection: Connection, collection: Collection, newcomer: NewPers
 def add_faces(
     connection: Connection, collection: Collection, keys: dict[str, int], newcomers: Sequence[NewPerson]
 ) -> int:
-    """Insert the newcomers' faces and their changes; `keys` has the people's keys. Returns the number."""
+    """Insert the newcomers' faces and record the changes; `keys` are person keys by id. Returns the count."""
     rows = [
         {
             "collection": collection.key,
@@ -227,7 +227,7 @@ def add_faces(
 
 
 def read_people(connection: Connection, which: ColumnElement[bool], limit: int) -> list[Person]:
-    """Up to `limit` people who fulfil the condition `which`, by id, with their faces."""
+    """Up to `limit` people for whom the condition `which` holds, by id, with their faces."""
     rows = connection.execute(select(people).where(which).order_by(people.c.person_id).limit(limit)).all()
     owned: dict[int, list[StoredFace]] = {row.key: [] for row in rows}
     wanted = select(faces.c.person, faces.c.face_id, faces.c.quality, faces.c.photo, faces.c.created_at)

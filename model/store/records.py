@@ -1,4 +1,4 @@
-"""What the store keeps, as values that do not change."""
+"""The records of the store, as frozen values."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ def refuse_invalid_id(value: str, noun: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """What is fixed when a collection is made: its recogniser, and what is kept and decided there."""
+    """The settings that are fixed when a collection is made: recogniser, stored crops, calibration."""
 
     bundle: str  # the recogniser's name
     identity: str  # the recogniser's identity: embeddings of two recognisers never mix
@@ -59,7 +59,7 @@ class Collection:
 
     @property
     def binding(self) -> Binding:
-        """What was fixed when the collection was made."""
+        """The settings that were fixed when the collection was made."""
         return Binding(**{each.name: getattr(self, each.name) for each in fields(Binding)})
 
 

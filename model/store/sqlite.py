@@ -15,7 +15,7 @@ PRAGMAS = (
     "foreign_keys = ON",
     "secure_delete = ON",  # what was deleted is overwritten with zeros
 )
-MOST_FAULTS = 20  # that the check of the file lists
+MOST_FAULTS = 20  # that the integrity check lists
 DATABASE_ERRORS = (DatabaseError, sqlite3.DatabaseError)
 
 
@@ -53,7 +53,7 @@ def count_orphans(connection: Connection) -> int:
 
 
 def describe_damage(error: Exception) -> str | None:
-    """What one of `DATABASE_ERRORS` says about a damaged file; None if it is only locked or full."""
+    """The message of a database error that means a damaged file; None if it is only locked or full."""
     if isinstance(error, OperationalError | sqlite3.OperationalError):
         return None
     return str(getattr(error, "orig", error))
