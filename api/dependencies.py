@@ -44,7 +44,7 @@ async def get_gallery(request: Request) -> OpenGallery:
 async def get_collection(collection: Id, request: Request) -> StoredCollection:
     """The collection named in the request's path."""
     _, gallery = loaded(request)
-    return await gallery.read(gallery.get_collection, collection)
+    return await gallery.readers.run(gallery.get_collection, collection)
 
 
 Pipeline = Annotated[LoadedPipeline, Depends(get_pipeline)]

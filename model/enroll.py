@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sameface.model.enroll_warnings import EnrollWarning, find_warnings
-from sameface.model.errors import IdempotencyKeyReused, SamefaceError
+from sameface.model.errors import IdempotencyKeyReused, InvalidArgument, SamefaceError
 from sameface.model.faces import EmbeddedFace, Embedding, Photo, Value
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.photo.image import encode_png, hash_photo
@@ -96,6 +96,8 @@ async def enroll(pipeline: Pipeline, gallery: Gallery, request: EnrollRequest) -
 
     A retry with the same idempotency key gets the first answer.
     """
+    if not request.photos and not request.embeddings:
+        raise InvalidArgument("Nobody is enrolled by name alone: send photos or embeddings.")
     [outcome] = await enroll_all(pipeline, gallery, request.collection, [request], pipeline.queue.run_all)
     if isinstance(outcome, SamefaceError):
         raise outcome
@@ -141,7 +143,7 @@ async def enroll_all(
 
     `embed_all` is the work queue's `run_all` or `run_in_turn`.
     """
-    collection, earlier = await gallery.read(find_earlier, gallery, name, requests)
+    collection, earlier = await gallery.readers.run(find_earlier, gallery, name, requests)
     outcomes = {
         place: repeat_response(found, requests[place]) for place, found in enumerate(earlier) if found
     }
@@ -155,7 +157,7 @@ async def enroll_all(
             outcomes[place] = reject_all(faces)
     if fit:
         chosen = [pending[place] for place in fit]
-        written = await gallery.write(write_requests, gallery, collection, chosen, list(fit.values()))
+        written = await gallery.writers.run(write_requests, gallery, collection, chosen, list(fit.values()))
         outcomes |= dict(zip(fit, written, strict=True))
     return [outcomes[place] for place in range(len(requests))]
 

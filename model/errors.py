@@ -158,6 +158,12 @@ class InvalidId(SamefaceError):
     code = "invalid_request"
 
 
+class InvalidArgument(SamefaceError):
+    """A caller in this process passed something that no request over HTTP could hold."""
+
+    code = "invalid_request"
+
+
 class StorageFull(SamefaceError):
     """The disk has no room for a write."""
 

@@ -139,7 +139,9 @@ async def search(
             faces.append(probe)
         else:
             faces.append([probe] if isinstance(probe, Embedding) else next(embedded))
-    return await gallery.read(search_faces, gallery, faces, options, stopwatch or pipeline.start_stopwatch())
+    return await gallery.searchers.run(
+        search_faces, gallery, faces, options, stopwatch or pipeline.start_stopwatch()
+    )
 
 
 def search_faces(

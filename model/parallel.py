@@ -1,10 +1,13 @@
-"""An ordered, lazy map over threads."""
+"""Work on several threads: much of it with results in order, and calls from the event loop by purpose."""
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from functools import partial
+from typing import ParamSpec, TypeVar
 
+Arguments = ParamSpec("Arguments")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -26,3 +29,21 @@ def work_through(
             yield under_way.popleft().result()
     finally:
         executor.shutdown(cancel_futures=True)
+
+
+class Threads:
+    """A few threads for one purpose, so that one kind of work never waits for another."""
+
+    def __init__(self, count: int, purpose: str) -> None:
+        self._executor = ThreadPoolExecutor(count, thread_name_prefix=f"sameface-{purpose}")
+
+    async def run(
+        self, work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
+    ) -> Result:
+        """The result of `work`, called on one of the threads beside the event loop."""
+        call = partial(work, *arguments, **named)
+        return await asyncio.get_running_loop().run_in_executor(self._executor, call)
+
+    def close(self) -> None:
+        """Wait for what runs, and drop what waits."""
+        self._executor.shutdown(cancel_futures=True)

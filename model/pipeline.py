@@ -24,7 +24,7 @@ from sameface.model.faces import (
 )
 from sameface.model.observer import SILENT, Observer, Stopwatch
 from sameface.model.photo.align import CropShape, align_face, fit_similarity
-from sameface.model.photo.choose_face import FACE_POLICIES
+from sameface.model.photo.choose_face import choose_faces
 from sameface.model.photo.detect import Detector, DetectorOptions
 from sameface.model.photo.embed import Embedder, open_embedder
 from sameface.model.photo.image import ImageLimits, decode_coarsely, decode_image
@@ -120,7 +120,7 @@ class FaceFinder:
         with stopwatch.stage("detect"):
             detected = self.detector.detect(image)
         self.observer.faces(len(detected))
-        chosen = FACE_POLICIES[policy](detected, image.size)[: self.options.max_faces]
+        chosen = choose_faces(policy, detected, image.size)[: self.options.max_faces]
         if scale > 1 and any(self.is_coarse(face) for face in chosen):
             with stopwatch.stage("decode"):
                 image = decode_image(photo, self.options.limits)
@@ -135,7 +135,7 @@ class FaceFinder:
         return abs(enlargement) > 1
 
     def align(self, image: Image.Image, face: DetectedFace, scale: int) -> AlignedFace:
-        """The face with its crop and quality, in pixels of the photo, of which `image` has one in `scale`."""
+        """The face in pixels of the photo, with crop and quality; `image` is the photo reduced by `scale`."""
         crop = align_face(image, face.landmarks, *self.crop_shape)
         shown = face.enlarge(scale) if scale > 1 else face
         return AlignedFace(shown.box, shown.landmarks, shown.score, assess_quality(shown, crop), crop)

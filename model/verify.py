@@ -69,7 +69,7 @@ async def verify(pipeline: Pipeline, gallery: Gallery, request: VerifyRequest) -
     photos, calibration = {"probe": request.probe}, None
     enrolled: dict[str, Embedding] = {}
     if isinstance(request.reference, EnrolledPerson):
-        collection, enrolled = await gallery.read(find_enrolled, gallery, request.reference)
+        collection, enrolled = await gallery.readers.run(find_enrolled, gallery, request.reference)
         calibration = collection.calibration
     else:
         photos["reference"] = request.reference

@@ -1,6 +1,8 @@
 """A collection of people, as `sameface.open().collection(name)` gives it."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Any, Literal
 
 import numpy as np
@@ -8,6 +10,7 @@ import numpy as np
 from sameface.engine import Engine
 from sameface.model.decision.thresholds import Rule
 from sameface.model.enroll import Enrollment, EnrollRequest, enroll
+from sameface.model.errors import InvalidArgument
 from sameface.model.faces import Embedding, Photo
 from sameface.model.gallery.gallery import Roster
 from sameface.model.identify import Identification, IdentifyRequest, identify
@@ -18,6 +21,15 @@ from sameface.model.verify import Decision, EnrolledPerson, VerifyRequest, verif
 from sameface.photos import AnyEmbedding, AnyPhoto, OneFace, WhichFaces, to_photo
 
 PEOPLE_AT_ONCE = 1000
+
+
+class Kept(Enum):
+    """The default of what `update` leaves as it is, because None is a name too."""
+
+    KEPT = "kept"
+
+
+KEPT = Kept.KEPT
 
 
 class Collection:
@@ -46,7 +58,7 @@ class Collection:
             photos,
             embeddings,
             name=name,
-            metadata=dict(metadata or {}),
+            metadata=to_metadata(metadata or {}),
             faces=faces,
             min_quality=min_quality,
         )
@@ -128,8 +140,13 @@ class Collection:
         """The person of this id, with the ids of their faces."""
         return self._people.get_person(self.describe(), person_id)
 
-    def update(self, person_id: str, **values: Any) -> records.Person:
-        """Set a person's `name`, `metadata` or both; returns the person."""
+    def update(
+        self, person_id: str, *, name: str | Kept | None = KEPT, metadata: Mapping[str, Any] | Kept = KEPT
+    ) -> records.Person:
+        """Set a person's name, metadata or both; returns the person."""
+        values: dict[str, Any] = {} if isinstance(name, Kept) else {"name": name}
+        if not isinstance(metadata, Kept):
+            values["metadata"] = to_metadata(metadata)
         return self._people.update_person(self.describe(), person_id, values)
 
     def forget(self, person_id: str) -> None:
@@ -179,3 +196,12 @@ class Collection:
         if row or isinstance(probe, list | tuple):
             return accept_embedding(self._engine.pipeline.embedder.bundle, np.asarray(probe), None)
         return to_photo(probe)  # type: ignore[arg-type]
+
+
+def to_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata as it is stored; what JSON cannot hold is refused."""
+    try:
+        kept: dict[str, Any] = json.loads(json.dumps(dict(metadata), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(f"Metadata must be an object that JSON can hold: {error}.") from error
+    return kept

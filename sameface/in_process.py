@@ -13,6 +13,8 @@ from sameface.model.store import records
 from sameface.model.verify import Decision, VerifyRequest, verify
 from sameface.photos import AnyPhoto, OneFace, WhichFaces, to_photo
 
+ENDLESS = 1_000_000  # photos that may wait: callers in this process wait, and none is refused
+
 
 def open_faces(
     data: str | os.PathLike[str] = DEFAULT_DATA,
@@ -36,6 +38,7 @@ def open_faces(
         folder.find_bundle(recognizer),
         folder.find_bundle(detector),
         device=device,
+        queue=ENDLESS,
         calibration=calibration,
         target_fmr=target_fmr,
         target_fpir=target_fpir,

@@ -95,12 +95,29 @@ def test_a_known_id_is_an_error_and_gets_more_faces_when_asked(faces: sameface.F
         (lambda: staff.enroll("no id", [photo_of(2)]), "invalid_request"),
         (lambda: faces.collection("no name").enroll("ada", [photo_of(1)]), "invalid_request"),
         (lambda: faces.collection("nobody").identify(photo_of(1)), "collection_not_found"),
+        (lambda: staff.enroll("cleo", []), "invalid_request"),
+        (lambda: staff.enroll("cleo", [photo_of(3)], metadata={"a": float("nan")}), "invalid_request"),
+        (lambda: staff.update("ada", metadata={"a": object()}), "invalid_request"),
+        (lambda: staff.identify(photo_of(1), faces="nope"), "invalid_request"),
     ):
         with pytest.raises(sameface.SamefaceError) as failure:
             attempt()
         assert failure.value.code == code
     assert len(staff.add_faces("ada", [photo_of(1, noise=2)]).faces) == 1
     assert len(staff.person("ada").faces) == 2
+
+
+def test_a_person_keeps_what_an_update_does_not_name(faces: sameface.Faces) -> None:
+    staff = faces.collection("staff")
+    staff.enroll("ada", [photo_of(1)], name="Ada", metadata={"room": 7})
+    assert staff.update("ada", metadata={"room": 8}).name == "Ada"
+    changed = staff.update("ada", name=None)
+    assert (changed.name, changed.metadata) == (None, {"room": 8})
+
+
+def test_many_photos_wait_for_each_other(faces: sameface.Faces) -> None:
+    enrolled = faces.collection("staff").enroll("ada", [photo_of(1, noise=n) for n in range(1, 60)])
+    assert len(enrolled.faces) == 59
 
 
 def test_embeddings_go_in_and_out(faces: sameface.Faces) -> None:

@@ -14,4 +14,4 @@ router = APIRouter(prefix="/v1", tags=["models"], dependencies=[READ])
 @router.get("/calibrations", responses=responses(examples.CALIBRATIONS, *KEY_PROBLEMS))
 async def list_calibrations(gallery: Gallery) -> CalibrationList:
     """List what the recogniser is calibrated on, and the error rates that its thresholds have there."""
-    return await gallery.read(CalibrationList.of, gallery.thresholds.calibrations)
+    return await gallery.readers.run(CalibrationList.of, gallery.thresholds.calibrations)

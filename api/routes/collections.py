@@ -34,7 +34,7 @@ async def create_collection(
     response: Response,
 ) -> CollectionResponse:
     """Make a collection: 201 if it is new, 200 if it is there and the same."""
-    made, new = await gallery.write(
+    made, new = await gallery.writers.run(
         gallery.create_collection, collection, store_crops=body.store_crops, calibration=body.calibration
     )
     response.status_code = 201 if new else 200
@@ -50,7 +50,7 @@ async def list_collections(
     cursor: Annotated[str, Query(max_length=128)] = "",
 ) -> CollectionList:
     """List collections by name."""
-    found = await gallery.read(gallery.list_collections, limit, cursor)
+    found = await gallery.readers.run(gallery.list_collections, limit, cursor)
     items = [CollectionResponse.from_collection(each, gallery.index_kind(each)) for each in found]
     return CollectionList.from_collections(items, limit)
 
@@ -71,4 +71,4 @@ async def get_collection(collection: Collection, gallery: Gallery) -> Collection
 )
 async def delete_collection(collection: Id, gallery: Gallery) -> None:
     """Forget a collection and everybody in it."""
-    await gallery.write(gallery.delete_collection, collection)
+    await gallery.writers.run(gallery.delete_collection, collection)

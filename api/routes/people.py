@@ -59,7 +59,7 @@ async def list_people(
     cursor: Annotated[str, Query(max_length=128)] = "",
 ) -> PersonList:
     """List people by id."""
-    people = await gallery.read(gallery.list_people, collection, limit, cursor)
+    people = await gallery.readers.run(gallery.list_people, collection, limit, cursor)
     return PersonList.from_people(people, limit)
 
 
@@ -70,7 +70,7 @@ async def list_people(
 )
 async def get_person(collection: Collection, person_id: Id, gallery: Gallery) -> PersonResponse:
     """Look a person up."""
-    return PersonResponse.model_validate(await gallery.read(gallery.get_person, collection, person_id))
+    return PersonResponse.model_validate(await gallery.readers.run(gallery.get_person, collection, person_id))
 
 
 @router.patch(
@@ -87,7 +87,7 @@ async def update_person(
 ) -> PersonResponse:
     """Give a person another name or other metadata."""
     values: dict[str, Any] = body.model_dump(exclude_unset=True)
-    person = await gallery.write(gallery.update_person, collection, person_id, values)
+    person = await gallery.writers.run(gallery.update_person, collection, person_id, values)
     return PersonResponse.model_validate(person)
 
 
@@ -99,7 +99,7 @@ async def update_person(
 )
 async def forget_person(collection: Collection, person_id: Id, gallery: Gallery) -> None:
     """Forget a person: gone from every answer once this one is sent."""
-    await gallery.write(gallery.forget_person, collection, person_id)
+    await gallery.writers.run(gallery.forget_person, collection, person_id)
 
 
 @router.post(
@@ -132,4 +132,4 @@ async def add_faces(
 )
 async def forget_face(collection: Collection, person_id: Id, face_id: Id, gallery: Gallery) -> None:
     """Forget one face of a person."""
-    await gallery.write(gallery.forget_face, collection, person_id, face_id)
+    await gallery.writers.run(gallery.forget_face, collection, person_id, face_id)

@@ -31,11 +31,14 @@ def read_resident_bytes(pid: int) -> int:
 
 
 @contextmanager
-def serve(data: Path, *flags: str) -> Iterator[Server]:
-    """Start `sameface serve`, yield it once it is ready, and stop it."""
-    command = [sys.executable, "-m", "sameface", "serve", "--port", "0", "--log-level", "warning", *flags]
+def serve(data: Path, *flags: str, checkout: Path | None = None) -> Iterator[Server]:
+    """Start `sameface serve`, yield it once it is ready, and stop it; of `checkout` if one is named."""
+    python = str(checkout / ".venv" / "bin" / "python") if checkout else sys.executable
+    command = [python, "-m", "sameface", "serve", "--port", "0", "--log-level", "warning", *flags]
     environment = os.environ | {"SAMEFACE_DATA": str(data), "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=environment, cwd=checkout
+    ) as process:
         try:
             assert process.stdout
             announced = (

@@ -1,13 +1,10 @@
 """The people of all collections as one recogniser sees them: store and index as one thing."""
 
-import asyncio
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +20,9 @@ from sameface.model.errors import (
 from sameface.model.faces import Embedding, Floats, Value
 from sameface.model.gallery.index.collection_indexes import CollectionIndexes, open_indexes
 from sameface.model.gallery.index.faiss_search import select_search_device
+from sameface.model.parallel import Threads
 from sameface.model.pipeline import Pipeline
+from sameface.model.runtime.device import available_cores
 from sameface.model.store.records import (
     Binding,
     Collection,
@@ -34,11 +33,8 @@ from sameface.model.store.records import (
 )
 from sameface.model.store.store import Store
 
-READERS = 8  # threads that read and search, and never wait for writers
-WRITERS = 2  # threads that write, one at a time in the database anyway
-
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
+READERS = 4  # threads that look people up
+WRITERS = 2  # threads that write, which wait for each other in the database anyway
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +64,8 @@ class Roster:
         self.path = path
         self._store: Store | None = None
         self._opening = threading.Lock()
-        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sameface-read")
-        self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="sameface-write")
+        self.readers = Threads(READERS, "read")
+        self.writers = Threads(WRITERS, "write")
 
     @property
     def store(self) -> Store:
@@ -79,24 +75,10 @@ class Roster:
                 self._store = self._store or Store(self.path)
         return self._store
 
-    async def read(
-        self, work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
-    ) -> Result:
-        """The result of `work`, called on one of the threads that read, off the event loop."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._readers, partial(work, *arguments, **named))
-
-    async def write(
-        self, work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
-    ) -> Result:
-        """The result of `work`, called on one of the threads that write, so that no reader waits for it."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._writers, partial(work, *arguments, **named))
-
     def close(self) -> None:
         """Finish the calls that run, cancel those that wait, and close the store."""
-        for threads in (self._readers, self._writers):
-            threads.shutdown(cancel_futures=True)
+        self.readers.close()
+        self.writers.close()
         if self._store:
             self._store.close()
 
@@ -160,6 +142,7 @@ class Gallery(Roster):
         self.bundle = bundle
         self.device = device
         self.thresholds = thresholds or Thresholds(Calibrations(bundle))
+        self.searchers = Threads(available_cores(), "search")  # more would only take turns on the cores
         self._indexes: CollectionIndexes | None = None
 
     @property
@@ -180,6 +163,7 @@ class Gallery(Roster):
 
     def close(self) -> None:
         """Save the indexes, finish the calls that run, and close the store."""
+        self.searchers.close()
         try:
             if self._indexes:
                 self._indexes.close()
@@ -270,7 +254,7 @@ class Gallery(Roster):
         if not probes:
             return []
         index = self.indexes.follow(collection)
-        search = {"max": index.search, "mean": index.search_means}[fusion]
+        search = index.search_means if fusion == "mean" else index.search
         most = min(limit, collection.people)  # a search for more than there are would compare everything
         found = search(np.stack([probe.values for probe in probes]), most)
         owners = self.store.people.owners_of([hit.face for hits in found for hit in hits])

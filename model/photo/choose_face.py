@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from sameface.model.errors import SeveralFacesFound
+from sameface.model.errors import InvalidArgument, SeveralFacesFound
 from sameface.model.faces import DetectedFace
 
 Face = TypeVar("Face", bound=DetectedFace)
@@ -50,3 +50,10 @@ FACE_POLICIES: dict[str, Callable[[Sequence[DetectedFace], Size], list[DetectedF
     "only": choose_only,
     "all": sort_by_prominence,
 }
+
+
+def choose_faces(policy: str, faces: Sequence[DetectedFace], image_size: Size) -> list[DetectedFace]:
+    """The faces that the policy of this name chooses, most prominent first."""
+    if policy not in FACE_POLICIES:
+        raise InvalidArgument(f"`faces` is one of {', '.join(FACE_POLICIES)}, not {policy!r}.")
+    return FACE_POLICIES[policy](faces, image_size)

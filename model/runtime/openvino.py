@@ -11,7 +11,7 @@ ONE_THREAD = {
     "NUM_STREAMS": 1,
     "PERFORMANCE_HINT": "LATENCY",
     "ENABLE_CPU_PINNING": False,  # the threads of several sessions would all be tied to the first core
-    "INFERENCE_PRECISION_HINT": "f32",  # what it computes must not depend on the machine
+    "INFERENCE_PRECISION_HINT": "f32",  # the outputs must not depend on the machine
 }
 
 

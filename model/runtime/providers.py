@@ -7,7 +7,7 @@ PROVIDERS = {"cpu": [CPU], "gpu": [CUDA, CPU]}
 
 
 def list_providers() -> list[str]:
-    """The execution providers of the installed ONNX Runtime; loads the libraries of CUDA if it is one."""
+    """The execution providers of ONNX Runtime; if CUDA is among them, its libraries are loaded."""
     providers: list[str] = onnxruntime.get_available_providers()
     if CUDA in providers:
         onnxruntime.preload_dlls()

@@ -169,7 +169,7 @@ def read_missing(
 
 
 def mirror(connection: Connection, old: Collection, draft: Collection) -> None:
-    """Make the draft's people those of `old`: delete people and faces, add people, update their names."""
+    """Make the draft's people those of `old`: delete people and faces, add and update people."""
     theirs, twins = faces.alias("theirs"), people.alias("twins")
     same_face = (theirs.c.collection == old.key) & (theirs.c.face_id == faces.c.face_id)
     gone = connection.execute(

@@ -10,7 +10,7 @@ import numpy as np
 from sameface.model.errors import InvalidId
 from sameface.model.faces import Floats, Keys
 
-ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")  # of a collection, a person or a face: it fits into an address
+ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")  # of a collection, a person or a face: safe in a URL
 
 
 def refuse_invalid_id(value: str, noun: str) -> None:

@@ -69,7 +69,7 @@ def inspect_gallery(store: Store, name: str | None = None) -> list[Finding]:
         if name:
             return findings + inspect_collection(store, indexes, name)
         for collection in store.collections.page():
-            with suppress(CollectionNotFound):  # it was deleted meanwhile
+            with suppress(CollectionNotFound):  # the collection was deleted meanwhile
                 findings += inspect_collection(store, indexes, collection.name)
     return findings + find_leftovers(store)
 
@@ -93,7 +93,7 @@ def inspect_collection(store: Store, indexes: CollectionIndexes, name: str) -> l
             find("identity", f"{foreign} faces are of another recogniser: {BACKUP}")
         if misfits := find_misfits(connection, collection):
             find("embeddings", describe_misfits(store, misfits))
-            return findings  # no index can read them
+            return findings  # no index can read these embeddings
         findings += inspect_index(store, indexes, collection)
     return findings
 
@@ -105,7 +105,7 @@ def inspect_index(store: Store, indexes: CollectionIndexes, collection: Collecti
     try:
         if (
             not collection.revision < saved <= store.changes.latest(collection)
-        ):  # else a server wrote it just now
+        ):  # otherwise a server has just written a newer one
             held = indexes.load(collection)
     except (SnapshotRefused, OSError) as reason:
         findings.append(Finding(collection.name, "snapshot", f"its snapshot is refused: {reason}"))
@@ -186,7 +186,7 @@ def repair_finding(store: Store, finding: Finding) -> None:
         with drafting(store):
             drop_drafts(store, name)
         return
-    with suppress(CollectionNotFound):  # it was deleted meanwhile
+    with suppress(CollectionNotFound):  # the collection was deleted meanwhile
         collection = store.collections.get(name)
         if finding.code == "counters":
             with store.writing() as connection:

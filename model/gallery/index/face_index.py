@@ -26,7 +26,7 @@ DEAD_ROWS = 1_000
 FEWEST_CANDIDATES = 32
 MOST_CANDIDATES = 1_024  # a probe that needs more is compared with every row
 RANKED_AT_ONCE = 32  # probes, whose candidates fit into the CPU's cache
-CANDIDATES_PER_ROW = 4  # more than needed, because half precision misorders close ones
+CANDIDATES_PER_ROW = 4  # found: half precision may misorder close ones
 
 
 class FaceIndex:
