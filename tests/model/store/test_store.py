@@ -1,59 +1,18 @@
-"""The store: what was acknowledged is there, what failed has never been."""
+"""The store: collections, people and their faces, their changes, and the responses that retries get."""
 
-import os
-import signal
-import sqlite3
-import subprocess
-import sys
 import threading
-import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sameface.model.errors import (
-    AlreadyExists,
-    CollectionNotFound,
-    FaceNotFound,
-    PersonNotFound,
-    StorageFull,
-    StoreRefused,
-)
+from sameface.model.errors import AlreadyExists, CollectionNotFound, FaceNotFound, PersonNotFound
 from sameface.model.store import changes as changes_module
-from sameface.model.store.drafts import list_drafts
-from sameface.model.store.migrations import VERSION
-from sameface.model.store.records import Binding, Collection, NewFace, NewPerson, RememberedResponse
+from sameface.model.store.records import Collection, NewFace, NewPerson, RememberedResponse
 from sameface.model.store.store import Store
 from tests.model.people import newcomer, random_units
-
-DIMENSION = 8
-BINDING = Binding(bundle="tiny", identity="abc", dimension=DIMENSION)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store(tmp_path / "gallery.db")
-    yield store
-    store.close()
-
-
-@pytest.fixture
-def staff(store: Store) -> Collection:
-    return store.collections.create("staff", BINDING)[0]
-
-
-def faces_of(store: Store, collection: Collection, person_id: str) -> list[str]:
-    return [face.face_id for face in store.people.get(collection, person_id).faces]
-
-
-def count(store: Store) -> tuple[int, int]:
-    staff = store.collections.get("staff")
-    return staff.people, staff.faces
+from tests.model.store.staff import BINDING, DIMENSION, count, faces_of
 
 
 def test_a_collection_is_made_once_and_must_stay_what_it_is(store: Store, staff: Collection) -> None:
@@ -251,106 +210,3 @@ def test_an_answer_is_remembered_with_the_write_it_belongs_to(store: Store, staf
     again = store.people.enroll(staff, [newcomer("eve", random_units(1, DIMENSION))], [answered])
     assert again == {"key-1": answered}
     assert count(store) == (1, 1)  # nobody twice
-
-
-def test_a_full_disk_is_said_and_leaves_nothing_half_written(store: Store, staff: Collection) -> None:
-    store.people.enroll(staff, [newcomer("ada", random_units(1, DIMENSION))])
-    with store._database.writing() as connection:
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-    many = [newcomer(f"p{number}", random_units(5, DIMENSION, number)) for number in range(200)]
-    with pytest.raises(StorageFull):
-        store.people.enroll(staff, many)
-    assert count(store) == (1, 1)
-    assert faces_of(store, staff, "ada") == ["ada-0"]
-
-
-def test_a_gallery_from_the_future_is_refused(tmp_path: Path) -> None:
-    Store(tmp_path / "gallery.db").close()
-    with sqlite3.connect(tmp_path / "gallery.db") as connection:
-        connection.execute("UPDATE about SET value = ? WHERE key = 'version'", (str(VERSION + 1),))
-    connection.close()
-    with pytest.raises(StoreRefused, match="newer"):
-        Store(tmp_path / "gallery.db")
-
-
-def test_a_gallery_of_the_first_version_is_brought_to_this_one(tmp_path: Path) -> None:
-    with closing(Store(tmp_path / "gallery.db")) as store:
-        staff, _ = store.collections.create("staff", BINDING)
-        store.people.enroll(staff, [newcomer("ada", random_units(1, DIMENSION))])
-    with closing(sqlite3.connect(tmp_path / "gallery.db")) as connection, connection:
-        connection.execute("DELETE FROM about WHERE key = 'store'")
-        connection.execute("DROP INDEX answers_by_age")
-        for column in ("draft_of", "draft"):
-            connection.execute(f"ALTER TABLE collections DROP COLUMN {column}")
-        connection.execute("UPDATE about SET value = '1' WHERE key = 'version'")
-    with closing(Store(tmp_path / "gallery.db")) as store, closing(Store(tmp_path / "gallery.db")) as again:
-        assert store.id == again.id
-        assert faces_of(store, store.collections.get("staff"), "ada") == ["ada-0"]
-
-
-def test_drafts_of_the_second_version_are_known_by_their_columns(tmp_path: Path) -> None:
-    with closing(Store(tmp_path / "gallery.db")) as store:
-        for name in ("staff", "copy (importing)", "staff (replaced)", "staff (reembedding 0123456789ab)"):
-            store.collections.create(name, BINDING)
-    with closing(sqlite3.connect(tmp_path / "gallery.db")) as connection, connection:
-        for column in ("draft_of", "draft"):
-            connection.execute(f"ALTER TABLE collections DROP COLUMN {column}")
-        connection.execute("UPDATE about SET value = '2' WHERE key = 'version'")
-    with closing(Store(tmp_path / "gallery.db")) as store:
-        assert [collection.name for collection in store.collections.page()] == ["staff"]
-        assert [(draft.draft_of, draft.draft) for draft in list_drafts(store)] == [
-            ("copy", "importing"),
-            ("staff", "replaced"),
-            ("staff", "reembedding 0123456789ab"),
-        ]
-        with pytest.raises(CollectionNotFound):
-            store.collections.get("copy (importing)")
-
-
-WRITER = """
-import sys
-from pathlib import Path
-from sameface.model.store.store import Store
-from tests.model.people import newcomer, random_units
-store = Store(Path(sys.argv[1]))
-staff = store.collections.get("staff")
-for number in range(100_000):
-    store.people.enroll(staff, [newcomer(f"p{number}", random_units(1, 8, number))])
-    print(number, flush=True)
-"""
-
-
-def test_what_was_acknowledged_survives_a_kill(store: Store, staff: Collection, tmp_path: Path) -> None:
-    writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(tmp_path / "gallery.db")],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-    )
-    acknowledged = [int(writer.stdout.readline()) for _ in range(25)]
-    writer.send_signal(signal.SIGKILL)
-    acknowledged += [int(line) for line in writer.communicate()[0].split()]
-    for number in acknowledged:
-        assert faces_of(store, staff, f"p{number}") == [f"p{number}-0"]
-    people, faces = count(store)
-    assert people == faces == store.collections.get("staff").revision
-    assert people - len(acknowledged) in (0, 1)  # the last one may have been written and not yet said
-
-
-MAKER = """
-import sys, time
-from pathlib import Path
-from sameface.model.store.store import Store
-while time.time() < float(sys.argv[2]):
-    pass
-Store(Path(sys.argv[1])).close()
-"""
-
-
-def test_processes_that_make_the_same_gallery_at_once_do_not_get_in_each_others_way(tmp_path: Path) -> None:
-    for attempt in range(3):
-        command = [sys.executable, "-c", MAKER, str(tmp_path / f"{attempt}.db"), str(time.time() + 1)]
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
-        makers = [subprocess.Popen(command, env=environment) for _ in range(3)]
-        assert [maker.wait(timeout=30) for maker in makers] == [0, 0, 0]

@@ -1,0 +1,33 @@
+"""What tests of the indexes of a store share."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sameface.model.gallery.index import collection_indexes as indexes_module
+from sameface.model.gallery.index import face_index as index_module
+from sameface.model.gallery.index import faiss_search as candidates_module
+from sameface.model.store.records import Collection
+from sameface.model.store.store import Store
+from tests.model.gallery.index.staff import BINDING, DIMENSION
+from tests.model.people import newcomer, people_like
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with closing(Store(tmp_path / "gallery.db")) as store:
+        yield store
+
+
+@pytest.fixture
+def staff(store: Store, monkeypatch: pytest.MonkeyPatch) -> Collection:
+    """A collection of 300 people, large enough for cells and snapshots."""
+    monkeypatch.setattr(candidates_module, "EXACT_ROWS", 200)
+    monkeypatch.setattr(index_module, "DEAD_ROWS", 10)
+    monkeypatch.setattr(indexes_module, "SAVE_CHANGES", 20)
+    staff, _ = store.collections.create("staff", BINDING)
+    embeddings = people_like(300, 1, DIMENSION)
+    store.people.enroll(staff, [newcomer(f"p{number}", faces) for number, faces in enumerate(embeddings)])
+    return store.collections.get("staff")
