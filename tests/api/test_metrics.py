@@ -8,8 +8,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sameface.api.metrics import SHARED
-from tests.api.body.test_bad_input import expect
 from tests.api.collections import enrol, identify, make_collection
+from tests.api.problems import expect
 from tests.api.routes.test_verify import verify
 from tests.conftest import Serve
 from tests.pictures import photo_of

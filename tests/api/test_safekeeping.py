@@ -5,8 +5,8 @@ import json
 import httpx
 
 from sameface.api.access.keys import make_key
-from tests.api.body.test_bad_input import expect
 from tests.api.collections import enrol, identify
+from tests.api.problems import expect
 from tests.pictures import draw_photo, encode, photo_of
 
 

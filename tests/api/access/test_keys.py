@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from sameface.api.access.keys import make_key, parse_key
-from tests.api.body.test_bad_input import expect
+from tests.api.problems import expect
 from tests.pictures import photo_of
 
 

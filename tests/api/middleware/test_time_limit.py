@@ -13,7 +13,7 @@ from fastapi import BackgroundTasks, Request
 
 from sameface.api.errors import REFUSAL_SECONDS
 from sameface.model.runtime.work_queue import WorkQueue
-from tests.api.body.test_bad_input import expect
+from tests.api.problems import expect
 from tests.conftest import wait_for
 from tests.pictures import photo_of
 

@@ -7,9 +7,9 @@ import httpx
 import numpy as np
 import pytest
 
-from tests.api.body.test_bad_input import expect
 from tests.api.collections import embedding_of, make_collection
 from tests.api.lines import people, send, to_line
+from tests.api.problems import expect
 from tests.model.people import random_units
 from tests.networks import DIMENSION
 from tests.pictures import photo_of

@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from sameface.model.bundles.bundle import load_bundle
-from tests.api.body.test_bad_input import expect
 from tests.api.collections import embedding_of, enrol, identify, make_collection
+from tests.api.problems import expect
 from tests.api.routes.test_verify import verify
 from tests.conftest import Serve
 from tests.model.calibrated import LOWEST, calibrate_bundle

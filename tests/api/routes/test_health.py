@@ -3,7 +3,7 @@
 import httpx
 
 from sameface.model.bundles.bundle import load_bundle
-from tests.api.body.test_bad_input import expect
+from tests.api.problems import expect
 from tests.conftest import wait_for
 from tests.pictures import photo_of
 

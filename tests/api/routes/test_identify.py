@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from tests.api.body.test_bad_input import expect
 from tests.api.collections import enrol, identify
+from tests.api.problems import expect
 from tests.pictures import photo_of
 
 

@@ -5,8 +5,8 @@ import base64
 import httpx
 import pytest
 
-from tests.api.body.test_bad_input import expect
 from tests.api.collections import embedding_of, enrol, identify
+from tests.api.problems import expect
 from tests.networks import DIMENSION
 from tests.pictures import photo_of
 

@@ -11,9 +11,9 @@ import pytest
 from sameface.api.stream import batch_response as streams
 from sameface.api.stream import mailbox as mailboxes
 from sameface.api.stream.entries import LineReader
-from tests.api.body.test_bad_input import expect
 from tests.api.collections import make_collection
 from tests.api.lines import people, send, to_line
+from tests.api.problems import expect
 from tests.conftest import wait_for
 from tests.model.people import random_units
 from tests.networks import DIMENSION
