@@ -1,4 +1,4 @@
-"""Work on several threads: much of it with results in order, and calls from the event loop by purpose."""
+"""Threads: an ordered, lazy map over many items, and pools by purpose for calls from the event loop."""
 
 import asyncio
 from collections import deque
@@ -40,10 +40,10 @@ class Threads:
     async def run(
         self, work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Result:
-        """The result of `work`, called on one of the threads beside the event loop."""
+        """The result of `work`, called on one of the threads, off the event loop."""
         call = partial(work, *arguments, **named)
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
 
     def close(self) -> None:
-        """Wait for what runs, and drop what waits."""
+        """Finish the calls that run, and cancel those that wait."""
         self._executor.shutdown(cancel_futures=True)

@@ -17,7 +17,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,127}")  # also a folder's name,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contract:
-    """What a network expects and yields."""
+    """The input that a network expects, the output that it yields, and where it comes from."""
 
     name: str
     kind: str

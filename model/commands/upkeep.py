@@ -50,7 +50,7 @@ def import_archive(
 
 
 def show_collection(collection: Collection, what: str, *, as_json: bool) -> None:
-    """Print a collection and what was done with it."""
+    """Print a collection with its numbers of people and faces; `what` says what was done with it."""
     if as_json:
         print_json(collection)
         return

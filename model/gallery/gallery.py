@@ -34,7 +34,7 @@ from sameface.model.store.records import (
 from sameface.model.store.store import Store
 
 READERS = 4  # threads that look people up
-WRITERS = 2  # threads that write, which wait for each other in the database anyway
+WRITERS = 2  # threads that write, one at a time in the database anyway
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""What runs a network: the device, sessions, prepared graphs, batches, and the queue before them."""
+"""Running a network: the device, sessions, prepared graphs, batches, and the queue before them."""

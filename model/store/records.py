@@ -55,7 +55,7 @@ class Collection:
     faces: int
     created_at: float
     draft_of: str | None = None
-    draft: str | None = None  # what is being done with a draft; None: not a draft
+    draft: str | None = None  # a draft's purpose; None: not a draft
 
     @property
     def binding(self) -> Binding:
