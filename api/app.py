@@ -58,6 +58,7 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
         docs_url=None,
         redoc_url=None,
         swagger_ui_oauth2_redirect_url=None,
+        redirect_slashes=False,  # a redirect may turn the address of a person into that of the collection
     )
     app.state.settings = settings
     app.state.metrics = Metrics()

@@ -11,9 +11,10 @@ from fastapi import Depends, Header, Path, Request
 from sameface.api.errors import NotReady
 from sameface.model.gallery.gallery import Gallery as OpenGallery
 from sameface.model.pipeline import Pipeline as LoadedPipeline
+from sameface.model.store.records import ID_LENGTH, ID_PATTERN
 from sameface.model.store.records import Collection as StoredCollection
 
-Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9._~-]{1,128}$")]
+Id = Annotated[str, Path(pattern=ID_PATTERN, max_length=ID_LENGTH)]
 
 
 def loaded(request: Request) -> tuple[LoadedPipeline, OpenGallery]:

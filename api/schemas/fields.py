@@ -19,8 +19,10 @@ from pydantic import (
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.faces import Embedding
 from sameface.model.photo.embed import accept_embedding
+from sameface.model.store.records import ID_LENGTH, ID_PATTERN
 
 MAX_METADATA_BYTES = 16_000
+MAX_NUMBERS = 4096  # of one embedding
 
 
 PHOTO_SCHEMA = {
@@ -56,8 +58,8 @@ def read_json_text(value: Any) -> Any:
         return value
     try:
         return json.loads(value)
-    except ValueError as error:
-        raise ValueError("must be JSON") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError("must be JSON, and not nested hundreds of times") from error
 
 
 def read_numbers(value: Any) -> Any:
@@ -66,6 +68,8 @@ def read_numbers(value: Any) -> Any:
         return value
     if value.startswith("["):
         return read_json_text(value)
+    if len(value) > MAX_NUMBERS * 4 * 4 / 3 + 4:  # looked at before it is expanded
+        raise ValueError(f"may have {MAX_NUMBERS} numbers")
     try:
         return np.frombuffer(base64.b64decode(value, validate=True), "<f4").tolist()
     except ValueError as error:
@@ -74,23 +78,36 @@ def read_numbers(value: Any) -> Any:
 
 def limit_metadata(value: dict[str, Any]) -> dict[str, Any]:
     """Refuse metadata over MAX_METADATA_BYTES as JSON: it is for a few facts, not for files."""
-    if len(json.dumps(value)) > MAX_METADATA_BYTES:
+    try:
+        written = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise ValueError("must be JSON without NaN, broken text or hundreds of levels") from error
+    if len(written) > MAX_METADATA_BYTES:
         raise ValueError(f"may have {MAX_METADATA_BYTES} bytes")
+    return value
+
+
+def refuse_broken_text(value: str) -> str:
+    """Refuse text with half of a surrogate pair, which no response could carry."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("must be valid Unicode text") from error
     return value
 
 
 Photo = Annotated[bytes, BeforeValidator(read_photo), WithJsonSchema(PHOTO_SCHEMA)]
 Similarity = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
 TargetRate = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
-Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9._~-]{1,128}$")]
+Id = Annotated[str, Field(pattern=ID_PATTERN, max_length=ID_LENGTH)]
 CalibrationName = Annotated[
     str,
     Field(pattern=r"^[A-Za-z0-9._~-]{1,128}(/[A-Za-z0-9._~-]{1,128})?$", examples=["sface-2021dec/lfw-dev"]),
 ]
-Name = Annotated[str, Field(max_length=200)]
+Name = Annotated[str, Field(max_length=200), AfterValidator(refuse_broken_text)]
 Metadata = Annotated[dict[str, Any], BeforeValidator(read_json_text), AfterValidator(limit_metadata)]
 Numbers = Annotated[
-    list[float], Field(max_length=4096), BeforeValidator(read_numbers), WithJsonSchema(NUMBERS_SCHEMA)
+    list[float], Field(max_length=MAX_NUMBERS), BeforeValidator(read_numbers), WithJsonSchema(NUMBERS_SCHEMA)
 ]
 FacePolicy = Literal["prominent", "largest", "only", "all"]
 OnePolicy = Literal["prominent", "largest", "only"]

@@ -21,6 +21,8 @@ from sameface.model.enroll import EnrollRequest
 from sameface.model.photo.embed import accept_embedding
 from sameface.model.store.records import Person
 
+MAX_EMBEDDINGS = 256  # of one request
+
 
 class EnrollOptions(Request):
     """Which faces are taken."""
@@ -34,7 +36,7 @@ class FacesRequest(EnrollOptions):
 
     images: list[Photo] = Field(default=[], description="Photos of the person, one or more.")
     embeddings: Annotated[list[Numbers], BeforeValidator(read_json_text)] = Field(
-        default=[], description="Embeddings of the person, made by `model`."
+        default=[], max_length=MAX_EMBEDDINGS, description="Embeddings of the person, made by `model`."
     )
     model: str | None = Field(None, description="The model that made the embeddings.")
 

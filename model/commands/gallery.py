@@ -24,7 +24,7 @@ from sameface.model.errors import CannotServe, CollectionNotFound, SamefaceError
 from sameface.model.faces import Value
 from sameface.model.identify import Identification
 from sameface.model.photo.image import PHOTO_NAMES, read_photo
-from sameface.model.store.records import ID
+from sameface.model.store.records import is_id
 
 app = typer.Typer()
 
@@ -81,7 +81,7 @@ def enroll(
 def enroll_folder(collection: Collection, folder: Path, report: EnrollReport) -> None:
     """Enrol one person: the folder's photos that are not enrolled yet, a few at a time."""
     paths = sorted(path for path in folder.iterdir() if PHOTO_NAMES.fullmatch(path.name))
-    if not ID.fullmatch(folder.name):
+    if not is_id(folder.name):
         for path in paths:
             report.reject(path, "the folder's name cannot be an id: use letters, digits and . _ ~ -")
         return

@@ -9,6 +9,7 @@ from sameface.model.errors import FmrNotSupported, FpirNotSupported, InvalidRule
 
 TARGET_FMR = 1e-4
 TARGET_FPIR = 1e-2
+LOWEST_RATE = 1e-12  # lower ones cannot be shared out over a large gallery in floating point
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,8 @@ class Rule:
     def __post_init__(self) -> None:
         if self.threshold is not None and not -1 <= self.threshold <= 1:
             raise InvalidRule(f"A threshold is a similarity from -1 to 1, not {self.threshold}.")
-        if self.rate is not None and not 0 < self.rate < 1:
-            raise InvalidRule(f"A target rate lies between 0 and 1, not at {self.rate}.")
+        if self.rate is not None and not LOWEST_RATE <= self.rate < 1:
+            raise InvalidRule(f"A target rate lies between {LOWEST_RATE:g} and 1, not at {self.rate}.")
         if self.threshold is not None and self.rate is not None:
             raise InvalidRule("Give a threshold or a target rate, not both.")
 

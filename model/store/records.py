@@ -10,12 +10,20 @@ import numpy as np
 from sameface.model.errors import InvalidId
 from sameface.model.faces import Floats, Keys
 
-ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")  # of a collection, a person or a face: safe in a URL
+# The id of a collection, a person or a face, safe in a URL: not `.` and `..`, which clients take for folders.
+ID_PATTERN = r"^(\.{3,}|\.*[A-Za-z0-9_~-][A-Za-z0-9._~-]*)$"
+ID_LENGTH = 128
+ID = re.compile(ID_PATTERN)
+
+
+def is_id(value: object) -> bool:
+    """Whether `value` can be the id of a person or face, or the name of a collection."""
+    return isinstance(value, str) and len(value) <= ID_LENGTH and ID.fullmatch(value) is not None
 
 
 def refuse_invalid_id(value: str, noun: str) -> None:
     """Raise if `value` cannot be the id of a person or face, or the name of a collection."""
-    if not ID.fullmatch(value):
+    if not is_id(value):
         raise InvalidId(f"{value!r} cannot be the id of a {noun}: use letters, digits and . _ ~ -")
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from sameface.model.errors import ArchiveRefused
 from sameface.model.faces import are_unit
-from sameface.model.store.records import ID, Binding, Collection, NewFace, NewPerson
+from sameface.model.store.records import Binding, Collection, NewFace, NewPerson, is_id
 
 KIND, VERSION = "collection", 1
 COMPRESSION = 6
@@ -181,7 +181,7 @@ def read_person(found: dict[str, Any], header: Header) -> NewPerson:
         found["metadata"],
         created_at=found["created_at"],
     )
-    need(ID.fullmatch(person.person_id), "person_id")
+    need(is_id(person.person_id), "person_id")
     need(isinstance(person.name, str | None), "name")
     need(isinstance(person.metadata, dict), "metadata")
     need(is_number(person.created_at), "created_at")
@@ -195,7 +195,7 @@ def read_face(found: dict[str, Any], header: Header) -> NewFace:
     face = NewFace(
         found["face_id"], embedding, found["quality"], found["photo"], crop, created_at=found["created_at"]
     )
-    need(ID.fullmatch(face.face_id), "face_id")
+    need(is_id(face.face_id), "face_id")
     need(embedding.shape == (header.dimension,) and are_unit(embedding[None]).all(), "embedding")
     need(face.quality is None or is_number(face.quality), "quality")
     need(isinstance(face.photo, str | None), "photo")
