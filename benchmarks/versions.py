@@ -31,6 +31,7 @@ HERE = Path(__file__).parents[1]
 DIMENSION = 128  # of SFace
 PROBES = 1_000
 LINES = 2_000  # of one batch
+ENROLMENTS = 100
 
 
 @dataclass
@@ -63,6 +64,7 @@ def main() -> None:
     lines = [{"id": str(n), "embedding": to_list(probes[n % PROBES])} for n in range(LINES)]
     batch = post_lines("identify/batch", lines)
     enrolments = list(people.blocks())
+    newcomers = [enroll_request(embedding) for embedding in people.invent(ENROLMENTS)]
     with ExitStack() as opened:
         versions = []
         for name, checkout in (("other", options.checkout), ("this", HERE)):
@@ -73,7 +75,7 @@ def main() -> None:
             fill(server, enrolments)
         for _ in range(options.rounds):
             for version in versions:
-                take_turn(version, photos, searches, batch, options.seconds)
+                take_turn(version, photos, searches, newcomers, batch, options.seconds)
                 version.add("resident MB", version.server.resident_megabytes)
             versions.reverse()
     show(versions, options.rounds)
@@ -93,7 +95,12 @@ def fill(server: Server, enrolments: list[tuple[int, Floats]]) -> None:
 
 
 def take_turn(
-    version: Version, photos: list[bytes], searches: list[bytes], batch: bytes, seconds: float
+    version: Version,
+    photos: list[bytes],
+    searches: list[bytes],
+    newcomers: list[bytes],
+    batch: bytes,
+    seconds: float,
 ) -> None:
     """Measure every figure of one version once."""
     measures: dict[str, Callable[[], float]] = {
@@ -105,6 +112,9 @@ def take_turn(
         "identify, 8 clients, /s": lambda: (
             run_load(version.server, searches, 8, seconds=seconds / 2).per_second
         ),
+        "enrol by embedding, 1 client, p50 ms": lambda: run_load(
+            version.server, newcomers, 1, count=len(newcomers)
+        ).percentile(50),
         "batch, probes/s": lambda: LINES / ask_stream(version.server, batch),
     }
     for name, measure in measures.items():
@@ -131,6 +141,12 @@ def show(versions: list[Version], rounds: int) -> None:
 def to_list(embedding: Floats) -> list[float]:
     """An embedding with the digits that matter."""
     return [round(float(number), 6) for number in embedding]
+
+
+def enroll_request(embedding: Floats) -> bytes:
+    """POST of a new person to the collection `people`, by an embedding."""
+    body = json.dumps({"embeddings": [to_list(embedding)]}).encode()
+    return post("/v1/collections/people/people", "application/json", body)
 
 
 def post_lines(route: str, lines: Sequence[Mapping[str, object]]) -> bytes:

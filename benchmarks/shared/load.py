@@ -49,12 +49,12 @@ class Load:
 
     @property
     def latencies(self) -> list[float]:
-        """Seconds of each request that was answered with 200."""
-        return [answer.seconds for answer in self.answers if answer.status == 200]
+        """Seconds of each request that was answered with success."""
+        return [answer.seconds for answer in self.answers if answer.status in (200, 201)]
 
     @property
     def per_second(self) -> float:
-        """Requests per second that were answered with 200."""
+        """Requests per second that were answered with success."""
         return len(self.latencies) / self.seconds
 
     def percentile(self, share: float) -> float:
