@@ -16,6 +16,7 @@ from rich.console import Console
 
 from sameface.api.access.keys import make_key
 from sameface.api.app import create_app
+from sameface.api.connections import limit_connections
 from sameface.api.errors import name_field
 from sameface.api.metrics import counting_together
 from sameface.api.settings import PREFIX, Settings
@@ -98,6 +99,8 @@ def run_server(settings: Settings, listener: socket.socket, as_json: bool, *, an
             log_level=settings.log_level,
             server_header=False,
             date_header=False,
+            http=limit_connections(settings, application.state.metrics),
+            ws="none",
             proxy_headers=False,  # no code uses the client's address
             timeout_graceful_shutdown=math.ceil(settings.request_seconds),
         )

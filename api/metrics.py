@@ -62,6 +62,12 @@ class Metrics(Observer):
         self.similarities = prometheus.Histogram(
             "sameface_similarity", "Of decisions.", ["kind"], buckets=SIMILARITIES, registry=own
         )
+        self.open_connections = prometheus.Gauge(
+            "sameface_connections", "Open connections.", multiprocess_mode="livesum", registry=own
+        )
+        self.cut_connections = prometheus.Counter(
+            "sameface_cut_connections", "Connections that were cut, by reason.", ["reason"], registry=own
+        )
         self.runtime = prometheus.Gauge(
             "sameface_runtime",
             "What it runs on.",
@@ -96,6 +102,14 @@ class Metrics(Observer):
         self.request_seconds.labels(route).observe(seconds)
         if problem:
             self.refused.labels(problem).inc()
+
+    def connections(self, count: int) -> None:
+        """Set the number of open connections."""
+        self.open_connections.set(count)
+
+    def cut_connection(self, reason: str) -> None:
+        """Count a connection that was cut before its request was answered."""
+        self.cut_connections.labels(reason).inc()
 
     def ready(self, pipeline: Pipeline, gallery: Gallery) -> None:
         """Publish what `pipeline` runs on and, from now on, the sizes of `gallery`."""

@@ -65,6 +65,12 @@ class Settings(BaseSettings):
     )
     queue: int = Field(32, ge=1, description="Photos that may wait; beyond, requests are answered with 429.")
     request_seconds: float = Field(30.0, gt=0, description="Time limit of a request, its upload included.")
+    max_connections: int = Field(
+        1000, ge=1, description="Connections at one time; fewer where the process has fewer file descriptors."
+    )
+    max_connections_per_address: int = Field(
+        100, ge=1, description="Connections of one address at one time; loopback has no limit of its own."
+    )
     max_image_bytes: int = Field(10_000_000, ge=1, description="Bytes of one image.")
     max_image_pixels: int = Field(
         50_000_000,

@@ -17,6 +17,7 @@ import pytest
 import uvicorn
 
 from sameface.api.app import create_app
+from sameface.api.connections import limit_connections
 from sameface.api.settings import Settings
 from sameface.model.bundles.pull import pull_model, pull_portraits
 from sameface.model.data_folder import DataFolder
@@ -78,8 +79,12 @@ def serve(data: Path) -> Serve:
     def start(*, wait_until_ready: bool = True, **settings: object) -> Iterator[httpx.Client]:
         models = data / "models"
         defaults = {"data": data, "recognizer": models / "recogniser", "detector": models / "detector"}
-        app = create_app(Settings(**{**defaults, **settings}))
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))
+        chosen = Settings(**{**defaults, **settings})
+        app = create_app(chosen)
+        connections = limit_connections(chosen, app.state.metrics)
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_config=None, lifespan="on", http=connections, ws="none")
+        )
         listener = socket.create_server(("127.0.0.1", 0))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

@@ -13,9 +13,15 @@ from PIL import Image, ImageOps
 from sameface.model.errors import ImageTooLarge, UnreadableImage, UnsupportedImage
 from sameface.model.faces import Photo, Pixels
 
+START_OF_SCAN = b"\xff\xda"  # within the data of a scan, 0xFF is always followed by 0x00
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
 PHOTO_NAMES = re.compile(r".*\.(jpe?g|png|webp|bmp)", re.IGNORECASE)  # of photos' files
 WHITE = (255, 255, 255)
+MAX_SCANS = 100  # of a JPEG: a progressive one has 6 to 18, and each costs as much as decoding all of it
+MAX_RATIO = (
+    50  # of the sides of a large image: panoramas have 20 at most, and memory grows with the longer side
+)
+LARGE_SIDE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +74,16 @@ def decode_coarsely(photo: Photo, limits: ImageLimits, side: int | None) -> tupl
 
 
 def refuse_unlikely(content: bytes, limits: ImageLimits) -> None:
-    """Raise if the content is empty, has too many bytes, or does not begin like a known format."""
+    """Raise if the content is empty, too long, of no known format, or a JPEG of too many scans."""
     if not content:
         raise UnreadableImage("The image is empty.")
     if len(content) > limits.max_bytes:
         raise ImageTooLarge(f"An image may have {limits.max_bytes} bytes.", limit=limits.max_bytes)
-    if sniff_format(content) is None:
+    found = sniff_format(content)
+    if found is None:
         raise UnsupportedImage("Send a JPEG, PNG, WebP or BMP image; the content is none of them.")
+    if found == "JPEG" and (scans := content.count(START_OF_SCAN)) > MAX_SCANS:
+        raise ImageTooLarge(f"The JPEG has {scans} scans; {MAX_SCANS} are allowed.", limit=MAX_SCANS)
 
 
 def sniff_format(photo: bytes) -> str | None:
@@ -89,11 +98,17 @@ def sniff_format(photo: bytes) -> str | None:
 
 
 def refuse_too_many_pixels(image: Image.Image, max_pixels: int) -> None:
-    """Raise if the image has more than `max_pixels`; its header tells, so nothing is decoded yet."""
+    """Raise if the image has more than `max_pixels`, or sides that no camera makes; only the header is read."""
     if image.width * image.height > max_pixels:
         raise ImageTooLarge(
             f"The image has {image.width} x {image.height} pixels; {max_pixels} are allowed.",
             limit=max_pixels,
+        )
+    longer, shorter = max(image.size), max(1, min(image.size))
+    if longer > LARGE_SIDE and longer > MAX_RATIO * shorter:
+        raise ImageTooLarge(
+            f"The image has {image.width} x {image.height} pixels: a side may be {MAX_RATIO} times the other.",
+            limit=MAX_RATIO,
         )
 
 
