@@ -35,7 +35,7 @@ class LimitedConnection(HttpToolsProtocol):
         super().connection_made(transport)
         self._address = limited_address(self.client)
         self._header_bytes = 0
-        self._in_headers = True
+        self._waits_for_headers: object | None = object()  # another one for every request; None within a body
         self._refusal = BAD_REQUEST
         self._unread: asyncio.TimerHandle | None = None
         self._late = self.loop.call_later(HEADER_SECONDS, self._cut, "slow_headers")
@@ -65,9 +65,9 @@ class LimitedConnection(HttpToolsProtocol):
             return
         if self._unread:
             self._watch_unread()  # a client that sends is alive, although it does not read yet
-        began_in_headers = self._in_headers
+        waiting = self._waits_for_headers
         super().data_received(data)
-        if began_in_headers and self._in_headers:
+        if waiting and waiting is self._waits_for_headers:  # all of the data was headers
             self._header_bytes += len(data)
             if self._header_bytes > MAX_HEADER_BYTES and not self.transport.is_closing():
                 self._refuse_headers()
@@ -75,7 +75,7 @@ class LimitedConnection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins: its headers have their own limit and time."""
         super().on_message_begin()
-        self._in_headers, self._header_bytes = True, 0
+        self._header_bytes = 0
         self._late.cancel()
         self._late = self.loop.call_later(HEADER_SECONDS, self._cut, "slow_headers")
 
@@ -88,13 +88,13 @@ class LimitedConnection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The headers are complete: from now on the time limit of the request counts."""
-        self._in_headers = False
+        self._waits_for_headers = None
         self._late.cancel()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """The request is complete: what comes next are headers."""
-        self._in_headers = True
+        self._waits_for_headers = object()
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:

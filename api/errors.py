@@ -40,6 +40,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "too_many_images": (413, "The request has too many images"),
     "unsupported_image": (415, "The image format is not supported"),
     "unsupported_media_type": (415, "The content type is not supported"),
+    "host_not_allowed": (421, "The server is not called by this name"),
     "invalid_request": (422, "The request is not valid"),
     "no_face_found": (422, "No face was found"),
     "several_faces_found": (422, "More than one face was found"),
@@ -102,6 +103,12 @@ class InvalidRequest(SamefaceError):
     """The request does not fit the schema of the route."""
 
     code = "invalid_request"
+
+
+class HostNotAllowed(SamefaceError):
+    """A server without keys was called by another name than localhost."""
+
+    code = "host_not_allowed"
 
 
 class NotReady(SamefaceError):

@@ -48,6 +48,11 @@ class Settings(BaseSettings):
     cors_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)] = Field(
         (), description="Origins whose pages may call the API from a browser, separated by commas."
     )
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)] = Field(
+        (),
+        description="Names besides localhost that a server without API keys on loopback is called by,"
+        " separated by commas.",
+    )
     data: Path = Field(DEFAULT_DATA, description="Folder for models and all else that is kept.")
     recognizer: Path | None = Field(
         None, description="Folder of the recogniser's bundle; SFace from the data folder."

@@ -25,7 +25,7 @@ def test_sigterm_lets_a_request_that_has_begun_finish(start) -> None:
     process = start()
     address = address_of(process)
     body = b'--edge\r\nContent-Disposition: form-data; name="image"; filename="a"\r\n\r\n' + photo_of(1)
-    head = f"POST /v1/detect HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body) + 12}\r\n".encode()
+    head = f"POST /v1/detect HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body) + 12}\r\n".encode()
     with socket.create_connection((address.host, address.port), timeout=10) as connection:
         connection.sendall(head + b"Content-Type: multipart/form-data; boundary=edge\r\n\r\n" + body)
         wait_for(lambda: httpx.get(f"{address}/health/live").status_code == 200)

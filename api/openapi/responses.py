@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from sameface.api.body.read_body import find_photos
 from sameface.api.errors import describe_problem
 
-KEY_PROBLEMS = ("unauthorized", "forbidden", "not_ready", "timed_out")
+KEY_PROBLEMS = ("unauthorized", "forbidden", "host_not_allowed", "not_ready", "timed_out")
 COLLECTION_PROBLEMS = (*KEY_PROBLEMS, "collection_not_found", "model_mismatch", "invalid_request")
 RATE_PROBLEMS = ("not_calibrated", "fpir_not_supported", "calibration_not_found")
 BATCH_PROBLEMS = (*COLLECTION_PROBLEMS, "unsupported_media_type", "overloaded")

@@ -98,7 +98,7 @@ def sniff_format(photo: bytes) -> str | None:
 
 
 def refuse_too_many_pixels(image: Image.Image, max_pixels: int) -> None:
-    """Raise if the image has more than `max_pixels`, or sides that no camera makes; only the header is read."""
+    """Raise if the image has more than `max_pixels`, or sides that no camera makes; read off its header."""
     if image.width * image.height > max_pixels:
         raise ImageTooLarge(
             f"The image has {image.width} x {image.height} pixels; {max_pixels} are allowed.",
@@ -107,7 +107,7 @@ def refuse_too_many_pixels(image: Image.Image, max_pixels: int) -> None:
     longer, shorter = max(image.size), max(1, min(image.size))
     if longer > LARGE_SIDE and longer > MAX_RATIO * shorter:
         raise ImageTooLarge(
-            f"The image has {image.width} x {image.height} pixels: a side may be {MAX_RATIO} times the other.",
+            f"The image has {image.width} x {image.height} pixels; one side may be {MAX_RATIO} of the other.",
             limit=MAX_RATIO,
         )
 

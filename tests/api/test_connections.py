@@ -12,7 +12,7 @@ from sameface.api import connections
 from tests.conftest import wait_for
 from tests.pictures import photo_of
 
-GET = b"GET /health/live HTTP/1.1\r\nHost: x\r\n"
+GET = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n"
 
 
 def connect(client: httpx.Client) -> socket.socket:
@@ -104,7 +104,7 @@ def test_beyond_the_limit_connections_are_cut_and_the_others_served(hurried: htt
 
 
 def test_an_answer_that_nobody_reads_is_given_up(hurried: httpx.Client) -> None:
-    asked = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
+    asked = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with socket.socket() as opened:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         opened.connect((hurried.base_url.host, hurried.base_url.port))
@@ -115,7 +115,7 @@ def test_an_answer_that_nobody_reads_is_given_up(hurried: httpx.Client) -> None:
 @pytest.mark.parametrize("method", ["POST", "GET"])
 def test_an_upgrade_is_answered(client: httpx.Client, method: str) -> None:
     path = "/v1/detect" if method == "POST" else "/health/live"
-    request = f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
+    request = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
     body = (
         b"Content-Type: application/json\r\nContent-Length: 5\r\n\r\nhello" if method == "POST" else b"\r\n"
     )

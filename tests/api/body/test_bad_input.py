@@ -32,7 +32,7 @@ def connect(client: httpx.Client) -> socket.socket:
 def test_a_large_upload_that_announces_its_size_is_refused_before_it_is_sent(client: httpx.Client) -> None:
     with connect(client) as connection:
         connection.sendall(
-            b"POST /v1/detect HTTP/1.1\r\nHost: sameface\r\n"
+            b"POST /v1/detect HTTP/1.1\r\nHost: localhost\r\n"
             b"Content-Type: application/json\r\nContent-Length: 60000000\r\n\r\n"
         )
         answer = connection.recv(65536)
@@ -43,7 +43,7 @@ def test_a_large_upload_that_announces_its_size_is_refused_before_it_is_sent(cli
 def test_a_refused_upload_does_not_go_on_for_ever(client: httpx.Client) -> None:
     with connect(client) as connection:
         connection.sendall(
-            b"POST /v1/detect HTTP/1.1\r\nHost: sameface\r\n"
+            b"POST /v1/detect HTTP/1.1\r\nHost: localhost\r\n"
             b"Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
         )
         with pytest.raises((ConnectionResetError, BrokenPipeError)):

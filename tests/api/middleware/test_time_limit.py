@@ -18,7 +18,7 @@ from tests.conftest import wait_for
 from tests.pictures import photo_of
 
 HALF_A_REQUEST = (
-    b"POST /v1/detect HTTP/1.1\r\nHost: sameface\r\nContent-Type: multipart/form-data; boundary=edge\r\n"
+    b"POST /v1/detect HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=edge\r\n"
     b"Content-Length: 1000\r\n\r\n--edge\r\n"
 )
 
@@ -158,7 +158,9 @@ def test_what_a_route_does_after_its_answer_is_not_cut_off(serve) -> None:
 
 def test_uploads_under_way_may_hold_so_much_memory_and_no_more(serve) -> None:
     part = b'--edge\r\nContent-Disposition: form-data; name="image"; filename="a"\r\n\r\n'
-    head = b"POST /v1/detect HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=edge\r\n"
+    head = (
+        b"POST /v1/detect HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=edge\r\n"
+    )
     half_sent = head + b"Content-Length: 1000000\r\n\r\n" + part + bytes(600_000)
     with serve(max_upload_bytes=1_000_000) as client:
         uploads = client.app.state.uploads

@@ -27,7 +27,7 @@ def connection(client: httpx.Client, staff: str) -> Iterator[tuple[socket.socket
 
 
 def start_stream(opened: socket.socket, address: str) -> None:
-    head = f"POST {address} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n"
+    head = f"POST {address} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
     opened.sendall(head.encode() + b"Transfer-Encoding: chunked\r\n\r\n")
 
 

@@ -146,7 +146,7 @@ def test_rates_add_up_and_are_shared_out() -> None:
 
 @pytest.mark.parametrize("rate", [0.0, 1.0, -0.1, 2.0, math.nan, math.inf])
 def test_a_rate_must_be_one(rate: float) -> None:
-    with pytest.raises(InvalidRule, match="between 0 and 1"):
+    with pytest.raises(InvalidRule, match="between 1e-12 and 1"):
         Rule(rate=rate)
 
 

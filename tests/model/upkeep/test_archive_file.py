@@ -108,7 +108,7 @@ def encode(values: np.ndarray) -> str:
         ("header", {"store_crops": "yes"}, "no archive"),
         ("header", {"sameface": "person"}, "no archive"),
         ("person", {"person_id": "no id"}, "person_id"),
-        ("person", {"person_id": 7}, "string"),
+        ("person", {"person_id": 7}, "person_id"),
         ("person", {"person_id": "ada"}, "order"),
         ("person", {"name": 7}, "name"),
         ("person", {"metadata": []}, "metadata"),
