@@ -101,6 +101,7 @@ def run_server(settings: Settings, listener: socket.socket, as_json: bool, *, an
             date_header=False,
             http=limit_connections(settings, application.state.metrics),
             ws="none",
+            access_log=False,  # it has paths, with the ids in them: the middleware logs routes
             proxy_headers=False,  # no code uses the client's address
             timeout_graceful_shutdown=math.ceil(settings.request_seconds),
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sameface.model.enroll_warnings import EnrollWarning, find_warnings
-from sameface.model.errors import IdempotencyKeyReused, InvalidArgument, SamefaceError
+from sameface.model.errors import IdempotencyKeyReused, InvalidArgument, PersonNotFound, SamefaceError
 from sameface.model.faces import EmbeddedFace, Embedding, Photo, Value
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.photo.image import encode_png, hash_photo
@@ -232,6 +232,8 @@ def repeat_response(earlier: RememberedResponse, request: EnrollRequest) -> Outc
     """The answer that `earlier` remembers, or an error if its key was sent with another request."""
     if earlier.request_sha256 != request.fingerprint:
         return key_reused()
+    if earlier.forgotten:
+        return PersonNotFound("The person who was enrolled by this request has been forgotten since.")
     return Enrollment.from_dict(earlier.response)
 
 

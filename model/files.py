@@ -10,17 +10,32 @@ from typing import BinaryIO
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Yield a temporary file to write; it replaces `path` when the block ends without an error."""
+def replacing(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
+    """Yield a temporary file to write; it replaces `path` when the block ends without an error.
+
+    Only the owner may read a `private` file.
+    """
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as file:
+        with open_private(part) if private else part.open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def open_private(path: Path) -> BinaryIO:
+    """Open a file to write, its content kept, that only its owner may read and write."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    os.fchmod(descriptor, 0o600)  # it may have been there, readable by others
+    return os.fdopen(descriptor, "wb")
+
+
+def make_private_folder(path: Path) -> None:
+    """Make a folder that only its owner may enter; one that exists stays as its owner made it."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def write_atomically(path: Path, content: bytes) -> None:

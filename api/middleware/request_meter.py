@@ -1,5 +1,6 @@
-"""Counts every request with its route, status and duration."""
+"""Counts and logs every request with its route, status and duration: never its path, which has ids in it."""
 
+import logging
 import time
 from functools import partial
 
@@ -8,11 +9,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sameface.api.metrics import Metrics
 from sameface.api.middleware.request_context import context_of
 
+log = logging.getLogger("sameface.access")
+
 CLIENT_GONE = 499  # nginx's status for a client that left before its response
 
 
 class RequestMeter:
-    """ASGI middleware that counts every request in `metrics`."""
+    """ASGI middleware that counts every request in `metrics`, and writes a line of the access log."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app = app
@@ -42,5 +45,6 @@ class RequestMeter:
     def count(self, scope: Scope, started: float, status: int) -> None:
         """Count a request that began at `started`, by its route."""
         route = getattr(scope.get("route"), "path", "none")  # the template: a path has ids in it
-        problem = context_of(scope).problem
-        self.metrics.request(route, status, time.perf_counter() - started, problem)
+        context, seconds = context_of(scope), time.perf_counter() - started
+        self.metrics.request(route, status, seconds, context.problem)
+        log.info("%s %s %d %.0f ms %s", scope["method"], route, status, 1000 * seconds, context.request_id)

@@ -37,7 +37,9 @@ ENROLL_PROBLEMS = (
     status_code=201,
     dependencies=[WRITE, ROOM],
     openapi_extra=document_body(PersonRequest),
-    responses=responses(examples.ENROLLED, *ENROLL_PROBLEMS, "already_exists", success=201),
+    responses=responses(
+        examples.ENROLLED, *ENROLL_PROBLEMS, "already_exists", "person_not_found", success=201
+    ),
 )
 async def enroll_person(
     collection: Id,

@@ -19,9 +19,8 @@ from pydantic import (
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.faces import Embedding
 from sameface.model.photo.embed import accept_embedding
-from sameface.model.store.records import ID_LENGTH, ID_PATTERN
+from sameface.model.store.records import ID_LENGTH, ID_PATTERN, MAX_METADATA_BYTES, MAX_NAME
 
-MAX_METADATA_BYTES = 16_000
 MAX_NUMBERS = 4096  # of one embedding
 
 
@@ -104,7 +103,7 @@ CalibrationName = Annotated[
     str,
     Field(pattern=r"^[A-Za-z0-9._~-]{1,128}(/[A-Za-z0-9._~-]{1,128})?$", examples=["sface-2021dec/lfw-dev"]),
 ]
-Name = Annotated[str, Field(max_length=200), AfterValidator(refuse_broken_text)]
+Name = Annotated[str, Field(max_length=MAX_NAME), AfterValidator(refuse_broken_text)]
 Metadata = Annotated[dict[str, Any], BeforeValidator(read_json_text), AfterValidator(limit_metadata)]
 Numbers = Annotated[
     list[float], Field(max_length=MAX_NUMBERS), BeforeValidator(read_numbers), WithJsonSchema(NUMBERS_SCHEMA)

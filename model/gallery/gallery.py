@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +129,15 @@ class Roster:
         self, collection: Collection, idempotency_keys: Sequence[str]
     ) -> dict[str, RememberedResponse]:
         """The responses that were remembered in the last day, by idempotency key."""
-        return self.store.idempotency_keys.find(collection, idempotency_keys) if idempotency_keys else {}
+        if not idempotency_keys:
+            return {}
+        found = self.store.idempotency_keys.find(collection, idempotency_keys)
+        enrolled = [each.response["person_id"] for each in found.values()]
+        known = self.store.people.existing(collection, enrolled)
+        return {
+            key: replace(each, forgotten=each.response["person_id"] not in known)
+            for key, each in found.items()
+        }
 
 
 class Gallery(Roster):

@@ -106,9 +106,9 @@ def refuse_too_many_pixels(image: Image.Image, max_pixels: int) -> None:
         )
     longer, shorter = max(image.size), max(1, min(image.size))
     if longer > LARGE_SIDE and longer > MAX_RATIO * shorter:
+        sides = f"{image.width} x {image.height}"
         raise ImageTooLarge(
-            f"The image has {image.width} x {image.height} pixels; one side may be {MAX_RATIO} of the other.",
-            limit=MAX_RATIO,
+            f"The image has {sides} pixels; one side may be {MAX_RATIO} times the other.", limit=MAX_RATIO
         )
 
 

@@ -59,6 +59,7 @@ class Collections:
             shown = (collections.c.name == name) & collections.c.draft.is_(None)
             if not connection.execute(delete(collections).where(shown)).rowcount:
                 raise CollectionNotFound(f"There is no collection {name!r}.")
+        self._database.forget_log_soon()
 
 
 def insert_collection(

@@ -9,14 +9,22 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from sameface.model.errors import AlreadyExists, StorageFull
-from sameface.model.store.sqlite import open_engine
+from sameface.model.files import make_private_folder, open_private
+from sameface.model.store.sqlite import empty_log, open_engine
+
+SCRUB_SECONDS = 5.0
 
 
 class Database:
     """One database, read in snapshots and written in turns, by any number of threads and processes."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
+        open_private(path).close()  # its WAL gets the same mode
+        self.path = path
+        self._scrub: threading.Timer | None = None
+        self._scrubbing = threading.Lock()
+        self._closed = False
         self._autocommit = open_engine(path, None)
         self._reader = open_engine(path, "BEGIN")
         self._writer = open_engine(path, "BEGIN IMMEDIATE")
@@ -58,6 +66,21 @@ class Database:
                 raise StorageFull("There is no room left for the gallery; searches go on.") from error
             raise
 
+    def forget_log_soon(self) -> None:
+        """Empty the write-ahead log within `SCRUB_SECONDS` or as soon as no reader needs it: after a delete,
+        it still holds what was deleted."""
+        with self._scrubbing:
+            if self._scrub is None and not self._closed:
+                self._scrub = threading.Timer(SCRUB_SECONDS, self._forget_log)
+                self._scrub.daemon = True
+                self._scrub.start()
+
+    def _forget_log(self) -> None:
+        with self._scrubbing:
+            self._scrub = None
+        if not self._closed and not empty_log(self.path):
+            self.forget_log_soon()
+
     def _pinned_snapshot(self) -> AbstractContextManager[Connection] | None:
         connection = getattr(self._thread, "snapshot", None)
         return nullcontext(connection) if connection else None
@@ -71,7 +94,11 @@ class Database:
         return connection
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections; the last one to close empties the write-ahead log."""
+        with self._scrubbing:
+            self._closed = True
+            if self._scrub:
+                self._scrub.cancel()
         for connection in self._opened:
             connection.close()
         for engine in (self._autocommit, self._reader, self._writer):

@@ -99,6 +99,7 @@ class People:
             record_changes(
                 connection, collection, "delete", [(person, face) for face in gone] or [(person, None)]
             )
+        self._database.forget_log_soon()
 
     def delete_face(self, collection: Collection, person_id: str, face_id: str) -> None:
         """Delete one face of a person."""
@@ -113,6 +114,12 @@ class People:
                 raise FaceNotFound(f"The person {person_id!r} has no face {face_id!r}.")
             add_to_counters(connection, collection, people=0, faces=-1)
             record_changes(connection, collection, "delete", [(person, gone)])
+        self._database.forget_log_soon()
+
+    def existing(self, collection: Collection, person_ids: Sequence[str]) -> set[str]:
+        """Those of the ids that are people of the collection."""
+        with self._database.reading() as connection:
+            return set(find_people(connection, collection, person_ids))
 
     def owners_of(self, face_keys: Sequence[int]) -> dict[int, FaceOwner]:
         """The person and face id of each face key; faces deleted meanwhile are left out."""

@@ -14,6 +14,8 @@ from sameface.model.faces import Floats, Keys
 ID_PATTERN = r"^(\.{3,}|\.*[A-Za-z0-9_~-][A-Za-z0-9._~-]*)$"
 ID_LENGTH = 128
 ID = re.compile(ID_PATTERN)
+MAX_NAME = 200  # characters
+MAX_METADATA_BYTES = 16_000  # as JSON
 
 
 def is_id(value: object) -> bool:
@@ -135,6 +137,7 @@ class RememberedResponse:
     idempotency_key: str
     request_sha256: str
     response: dict[str, Any]
+    forgotten: bool = False  # the person was deleted since
 
 
 @dataclass(frozen=True, slots=True, eq=False)

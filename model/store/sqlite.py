@@ -1,6 +1,7 @@
 """What is particular to SQLite: its pragmas, how its transactions begin, and its check of the file."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,16 @@ def open_engine(path: Path, begin: str | None) -> Engine:
     if begin:
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
     return engine
+
+
+def empty_log(path: Path) -> bool:
+    """Write the write-ahead log into the database and truncate it; False if a reader or writer needs it."""
+    with closing(sqlite3.connect(path, timeout=0.1)) as connection:
+        try:
+            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.OperationalError:
+            return False
+    return bool(busy == 0)
 
 
 def find_damage(connection: Connection) -> list[str]:

@@ -19,10 +19,20 @@ import numpy as np
 
 from sameface.model.errors import ArchiveRefused
 from sameface.model.faces import are_unit
-from sameface.model.store.records import Binding, Collection, NewFace, NewPerson, is_id
+from sameface.model.store.records import (
+    MAX_METADATA_BYTES,
+    MAX_NAME,
+    Binding,
+    Collection,
+    NewFace,
+    NewPerson,
+    is_id,
+)
 
 KIND, VERSION = "collection", 1
 COMPRESSION = 6
+MAX_LINE_BYTES = 100_000_000  # of one person: some three thousand crops
+LAST_TIME = 253_402_300_800  # the year 10,000
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -123,7 +133,10 @@ def read_lines(path: Path) -> Iterator[bytes]:
     """The decompressed lines."""
     try:
         with gzip.open(path, "rb") as file:
-            yield from file
+            while line := file.readline(MAX_LINE_BYTES + 1):
+                if len(line) > MAX_LINE_BYTES:
+                    raise ArchiveRefused(f"{path} has a line of more than {MAX_LINE_BYTES} bytes.")
+                yield line
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ArchiveRefused(f"{path} is damaged or cut short: copy or export it again.") from error
     except OSError as error:
@@ -141,7 +154,7 @@ def read_header(path: Path, line: bytes) -> Header:
                 f"{path} is of version {version}, this sameface reads {VERSION}: install a newer one."
             )
         return Header(**{field.name: found[field.name] for field in fields(Header)})
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise ArchiveRefused(
             f"{path} is no archive of a collection: `sameface export` writes one."
         ) from error
@@ -162,7 +175,7 @@ def read_people(
                 return
             person = read_person(found, header)
             need(person.person_id > last, "order")
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise ArchiveRefused(
                 f"Line {number} of {path} is not as it was written ({error}): copy or export it again."
             ) from error
@@ -182,9 +195,9 @@ def read_person(found: dict[str, Any], header: Header) -> NewPerson:
         created_at=found["created_at"],
     )
     need(is_id(person.person_id), "person_id")
-    need(isinstance(person.name, str | None), "name")
-    need(isinstance(person.metadata, dict), "metadata")
-    need(is_number(person.created_at), "created_at")
+    need(person.name is None or is_text(person.name, MAX_NAME), "name")
+    need(isinstance(person.metadata, dict) and is_small_json(person.metadata), "metadata")
+    need(is_time(person.created_at), "created_at")
     return person
 
 
@@ -200,13 +213,37 @@ def read_face(found: dict[str, Any], header: Header) -> NewFace:
     need(face.quality is None or is_number(face.quality), "quality")
     need(isinstance(face.photo, str | None), "photo")
     need(crop is None or (header.store_crops and crop.startswith(PNG)), "crop")
-    need(is_number(face.created_at), "created_at")
+    need(is_time(face.created_at), "created_at")
     return face
 
 
 def is_number(value: Any) -> bool:
     """Whether `value` is a finite number."""
     return isinstance(value, int | float) and math.isfinite(value)
+
+
+def is_time(value: Any) -> bool:
+    """Whether `value` is a Unix time that a calendar has."""
+    return is_number(value) and 0 <= value < LAST_TIME
+
+
+def is_text(value: Any, longest: int) -> bool:
+    """Whether `value` is valid Unicode text of at most `longest` characters."""
+    if not isinstance(value, str) or len(value) > longest:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_small_json(value: Any) -> bool:
+    """Whether `value` can be metadata: JSON without NaN and broken text, in few bytes."""
+    try:
+        return len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode()) <= MAX_METADATA_BYTES
+    except (ValueError, RecursionError):
+        return False
 
 
 def need(fits: object, what: str) -> None:

@@ -1,6 +1,5 @@
 """Exports collections into archives, and imports them."""
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -31,8 +30,7 @@ def export_collection(
         collection = store.collections.get(name)
         header = Header.of(collection)
         try:
-            with replacing(path) as file:
-                os.fchmod(file.fileno(), 0o600)
+            with replacing(path, private=True) as file:
                 write_archive(file, header, read_everybody(store, collection, progress))
         except OSError as error:
             raise ArchiveRefused(f"{path} cannot be written: {error.strerror}.") from error

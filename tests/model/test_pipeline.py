@@ -20,10 +20,10 @@ def enlarge(image: Image.Image, factor: int) -> Image.Image:
     ("width", "scale"), [(320, 1), (1279, 1), (1280, 2), (2559, 2), (2560, 4), (8000, 8)]
 )
 def test_a_jpeg_is_decoded_as_coarsely_as_detection_allows(width: int, scale: int) -> None:
-    photo = encode(Image.new("RGB", (width, 64), (200, 30, 30)), "JPEG")
+    photo = encode(Image.new("RGB", (width, 192), (200, 30, 30)), "JPEG")
     image, found = decode_coarsely(photo, ImageLimits(), 640)
     assert found == scale
-    assert image.size == (-(-width // scale), -(-64 // scale))
+    assert image.size == (-(-width // scale), -(-192 // scale))
     assert image.mode == "RGB"
 
 

@@ -55,7 +55,7 @@ def test_two_processes_learn_as_one_with_the_doubled_batch(recipes: Path, name: 
     together = json.loads(joined["told"])
     learner, losses = learn(recipe)
     assert together["processes"] == 2
-    assert together["losses"] == pytest.approx(losses, abs=1e-5)
+    assert together["losses"] == pytest.approx(losses, abs=1e-4)
     alone = learner.state()
     weights = joined["objective"]["head.head.weight"], alone["objective"]["head.head.weight"]
     assert weights[0].shape == weights[1].shape

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sameface.model.faces import Keys
-from sameface.model.files import exclusive_lock
+from sameface.model.files import exclusive_lock, make_private_folder
 from sameface.model.gallery.index.face_index import FaceIndex
 from sameface.model.gallery.index.faiss_search import choose_kind
 from sameface.model.gallery.index.snapshot import (
@@ -114,6 +114,7 @@ class CollectionIndexes:
     def save(self, held: Held, *, wait: bool = False) -> None:
         """Write a snapshot, unless another process has written one as new, or is writing and not `wait`."""
         path, owner = self.path_of(held.collection), self.owner_of(held.collection)
+        make_private_folder(self._folder)
         with exclusive_lock(path.with_suffix(".lock"), wait=wait) as alone:
             if not alone:
                 return

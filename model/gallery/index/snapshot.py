@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from sameface.model.files import replacing
+from sameface.model.files import make_private_folder, replacing
 from sameface.model.gallery.index.embedding_rows import EmbeddingRows
 from sameface.model.gallery.index.face_index import FaceIndex
 from sameface.model.gallery.index.faiss_search import read_faiss_index, write_faiss_index
@@ -36,8 +36,8 @@ def save_snapshot(index: FaceIndex, path: Path, owner: dict[str, Any]) -> int:
     Rows may die during the write: they are written as zeros, and replaying the changes after that number
     marks them dead. If the index is rebuilt meanwhile, its old rows are written to the end.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as file:
+    make_private_folder(path.parent)
+    with replacing(path, private=True) as file:
         return write(index, file, owner)
 
 

@@ -153,3 +153,11 @@ def test_more_images_than_the_limit_are_refused_as_they_come_in(client: httpx.Cl
     for count in (17, 10_000):
         body = {"images": [{"base64": "eA=="}] * count}
         expect(client.post(f"{staff}/people", json=body), 413, "too_many_images")
+
+
+def test_a_retry_after_a_person_was_forgotten_shows_nobody(client: httpx.Client, staff: str) -> None:
+    retry = {"Idempotency-Key": "once"}
+    assert enrol(client, staff, photo_of(1), headers=retry, person_id="ada").status_code == 201
+    client.delete(f"{staff}/people/ada")
+    expect(enrol(client, staff, photo_of(1), headers=retry, person_id="ada"), 404, "person_not_found")
+    assert client.get(staff).json()["people"] == 0
