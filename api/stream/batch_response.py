@@ -121,7 +121,10 @@ class BatchResponse(Response):
                     unread.put(await self.answer_block(block))
             except UnreadAnswersFull:
                 limit = unread.limit_bytes
-                failure = BodyTooLarge(f"More than {limit} bytes of answers were left unread.", limit=limit)
+                failure = BodyTooLarge(
+                    f"There is no room for more answers that are left unread; {limit} bytes is the limit.",
+                    limit=limit,
+                )
             except Exception:
                 log.exception("request %s failed", self.context.request_id)
                 failure = internal_error()

@@ -24,29 +24,36 @@ class UnreadAnswers:
         self._reading, self._writing = open_half(), open_half()
         self._left = 0  # unread bytes in the half that is read
         self._ended = False
+        self._last = b""
         self._changed = asyncio.Event()
 
     def put(self, content: bytes) -> None:
-        """Append `content`; raises UnreadAnswersFull beyond the limit."""
+        """Append `content`; raises UnreadAnswersFull beyond the limit, or if the disk is full."""
         if self.unread + len(content) > self.limit_bytes:
             raise UnreadAnswersFull
-        self._write(content)
+        try:
+            self._writing.write(content)
+        except OSError as error:
+            raise UnreadAnswersFull from error
+        self.unread += len(content)
+        self._changed.set()
 
-    def end(self, content: bytes = b"") -> None:
-        """Append the last `content`, to which the limit does not apply, and end the buffer."""
-        self._write(content)
-        self._ended = True
+    def end(self, last: bytes = b"") -> None:
+        """End the buffer with the bytes `last`, which are kept in memory: a full disk must not lose them."""
+        self._last, self._ended = last, True
+        self._changed.set()
 
     async def take(self) -> bytes:
         """Wait for bytes and return at most CHUNK_BYTES; empty at the end."""
         while not self.unread:
             if self._ended:
-                return b""
+                last, self._last = self._last, b""
+                return last
             self._changed.clear()
             await self._changed.wait()
         if not self._left:
             self._turn()
-        content = self._reading.read(CHUNK_BYTES)
+        content = self._reading.read(min(CHUNK_BYTES, self._left))
         self._left -= len(content)
         self.unread -= len(content)
         return content
@@ -55,11 +62,6 @@ class UnreadAnswers:
         """Discard the unread answers and their files."""
         self._reading.close()
         self._writing.close()
-
-    def _write(self, content: bytes) -> None:
-        self._writing.write(content)
-        self.unread += len(content)
-        self._changed.set()
 
     def _turn(self) -> None:
         self._reading.close()

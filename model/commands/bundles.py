@@ -1,9 +1,10 @@
 """The commands about networks: pull, models, demo."""
 
 import itertools
+import multiprocessing
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -19,7 +20,12 @@ from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import BundleRefused
 from sameface.model.runtime.session_pool import open_sessions
 
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
 app = typer.Typer()
+
+TRIAL_SECONDS = 120.0  # for a network to be prepared and run
 
 
 @app.command()
@@ -60,8 +66,36 @@ def adopt_recogniser(source: Path, contract_file: Path, folder: DataFolder) -> B
     if contract.name in {published.contract.name for published in MODELS.values()}:
         raise BundleRefused(f"{contract.name} is the name of a published network; choose another.")
     with tempfile.TemporaryDirectory() as trial:
-        open_sessions(save_bundle(contract, source, Path(trial)), "cpu", folder.cache)
+        try_out(save_bundle(contract, source, Path(trial)), folder.cache)
     return save_bundle(contract, source, folder.models / contract.name)
+
+
+def try_out(bundle: Bundle, cache: Path) -> None:
+    """Run the network as its contract says, in a process of its own that is killed if it does not finish."""
+    context = multiprocessing.get_context("spawn")
+    inbox, outbox = context.Pipe(duplex=False)
+    trial = context.Process(target=report_trial, args=(bundle, cache, outbox), daemon=True)
+    trial.start()
+    outbox.close()  # so that the end of the process is noticed
+    try:
+        if not inbox.poll(TRIAL_SECONDS):
+            raise BundleRefused(f"The network did not finish within {TRIAL_SECONDS:g} seconds.")
+        fault = inbox.recv()
+    except EOFError:
+        fault = "The network crashed the process that tried it."
+    finally:
+        trial.kill()
+    if fault:
+        raise BundleRefused(fault)
+
+
+def report_trial(bundle: Bundle, cache: Path, outbox: "Connection") -> None:
+    """In the process of a trial: send the fault of the network, None if it has none."""
+    try:
+        open_sessions(bundle, "cpu", cache)
+        outbox.send(None)
+    except BundleRefused as error:
+        outbox.send(error.detail)
 
 
 @app.command()
