@@ -1,6 +1,5 @@
 """A collection of people, as `sameface.open().collection(name)` gives it."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Literal
@@ -57,7 +56,7 @@ class Collection:
             person_id,
             photos,
             embeddings,
-            name=name,
+            name=to_name(name),
             metadata=to_metadata(metadata or {}),
             faces=faces,
             min_quality=min_quality,
@@ -144,7 +143,7 @@ class Collection:
         self, person_id: str, *, name: str | Kept | None = KEPT, metadata: Mapping[str, Any] | Kept = KEPT
     ) -> records.Person:
         """Set a person's name, metadata or both; returns the person."""
-        values: dict[str, Any] = {} if isinstance(name, Kept) else {"name": name}
+        values: dict[str, Any] = {} if isinstance(name, Kept) else {"name": to_name(name)}
         if not isinstance(metadata, Kept):
             values["metadata"] = to_metadata(metadata)
         return self._people.update_person(self.describe(), person_id, values)
@@ -199,9 +198,14 @@ class Collection:
 
 
 def to_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata as it is stored; what JSON cannot hold is refused."""
-    try:
-        kept: dict[str, Any] = json.loads(json.dumps(dict(metadata), allow_nan=False))
-    except (TypeError, ValueError) as error:
-        raise InvalidArgument(f"Metadata must be an object that JSON can hold: {error}.") from error
-    return kept
+    """The metadata as it is stored; what a request over HTTP could not hold is refused."""
+    if fault := records.find_metadata_fault(dict(metadata)):
+        raise InvalidArgument(f"Metadata {fault}.")
+    return dict(metadata)
+
+
+def to_name(name: str | None) -> str | None:
+    """The name as it is stored; what a request over HTTP could not hold is refused."""
+    if name is not None and not records.is_text(name, records.MAX_NAME):
+        raise InvalidArgument(f"A name is valid text of at most {records.MAX_NAME} characters.")
+    return name

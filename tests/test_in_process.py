@@ -96,6 +96,7 @@ def test_a_known_id_is_an_error_and_gets_more_faces_when_asked(faces: sameface.F
         (lambda: faces.collection("no name").enroll("ada", [photo_of(1)]), "invalid_request"),
         (lambda: faces.collection("nobody").identify(photo_of(1)), "collection_not_found"),
         (lambda: staff.enroll("cleo", []), "invalid_request"),
+        (lambda: staff.enroll("cleo", [photo_of(3)], name="\ud800"), "invalid_request"),
         (lambda: staff.enroll("cleo", [photo_of(3)], metadata={"a": float("nan")}), "invalid_request"),
         (lambda: staff.update("ada", metadata={"a": object()}), "invalid_request"),
         (lambda: staff.identify(photo_of(1), faces="nope"), "invalid_request"),

@@ -19,7 +19,7 @@ from pydantic import (
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.faces import Embedding
 from sameface.model.photo.embed import accept_embedding
-from sameface.model.store.records import ID_LENGTH, ID_PATTERN, MAX_METADATA_BYTES, MAX_NAME
+from sameface.model.store.records import ID_LENGTH, ID_PATTERN, MAX_NAME, find_metadata_fault, is_text
 
 MAX_NUMBERS = 4096  # of one embedding
 
@@ -75,23 +75,17 @@ def read_numbers(value: Any) -> Any:
         raise ValueError("must be a list of numbers, or base64 of little-endian float32") from error
 
 
-def limit_metadata(value: dict[str, Any]) -> dict[str, Any]:
-    """Refuse metadata over MAX_METADATA_BYTES as JSON: it is for a few facts, not for files."""
-    try:
-        written = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError) as error:
-        raise ValueError("must be JSON without NaN, broken text or hundreds of levels") from error
-    if len(written) > MAX_METADATA_BYTES:
-        raise ValueError(f"may have {MAX_METADATA_BYTES} bytes")
+def check_metadata(value: dict[str, Any]) -> dict[str, Any]:
+    """Refuse metadata that could not be read back, or that is too large: it is for facts, not for files."""
+    if fault := find_metadata_fault(value):
+        raise ValueError(fault)
     return value
 
 
-def refuse_broken_text(value: str) -> str:
-    """Refuse text with half of a surrogate pair, which no response could carry."""
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError("must be valid Unicode text") from error
+def check_name(value: str) -> str:
+    """Refuse a name that is too long, or with half of a surrogate pair, which no response could carry."""
+    if not is_text(value, MAX_NAME):
+        raise ValueError(f"must be valid text of at most {MAX_NAME} characters")
     return value
 
 
@@ -103,8 +97,8 @@ CalibrationName = Annotated[
     str,
     Field(pattern=r"^[A-Za-z0-9._~-]{1,128}(/[A-Za-z0-9._~-]{1,128})?$", examples=["sface-2021dec/lfw-dev"]),
 ]
-Name = Annotated[str, Field(max_length=MAX_NAME), AfterValidator(refuse_broken_text)]
-Metadata = Annotated[dict[str, Any], BeforeValidator(read_json_text), AfterValidator(limit_metadata)]
+Name = Annotated[str, Field(max_length=MAX_NAME), AfterValidator(check_name)]
+Metadata = Annotated[dict[str, Any], BeforeValidator(read_json_text), AfterValidator(check_metadata)]
 Numbers = Annotated[
     list[float], Field(max_length=MAX_NUMBERS), BeforeValidator(read_numbers), WithJsonSchema(NUMBERS_SCHEMA)
 ]

@@ -1,5 +1,6 @@
 """The records of the store, as frozen values."""
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -27,6 +28,28 @@ def refuse_invalid_id(value: str, noun: str) -> None:
     """Raise if `value` cannot be the id of a person or face, or the name of a collection."""
     if not is_id(value):
         raise InvalidId(f"{value!r} cannot be the id of a {noun}: use letters, digits and . _ ~ -")
+
+
+def is_text(value: object, longest: int) -> bool:
+    """Whether `value` is valid Unicode of at most `longest` characters; half a surrogate pair is not."""
+    if not isinstance(value, str) or len(value) > longest:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def find_metadata_fault(value: object) -> str | None:
+    """Why `value` cannot be metadata, None if it can: JSON that can be read back, in few bytes."""
+    if not isinstance(value, dict):
+        return "must be a JSON object"
+    try:
+        written = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        return "must be JSON without NaN, broken text or hundreds of levels"
+    return f"may have {MAX_METADATA_BYTES} bytes" if len(written) > MAX_METADATA_BYTES else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

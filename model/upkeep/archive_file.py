@@ -20,13 +20,14 @@ import numpy as np
 from sameface.model.errors import ArchiveRefused
 from sameface.model.faces import are_unit
 from sameface.model.store.records import (
-    MAX_METADATA_BYTES,
     MAX_NAME,
     Binding,
     Collection,
     NewFace,
     NewPerson,
+    find_metadata_fault,
     is_id,
+    is_text,
 )
 
 KIND, VERSION = "collection", 1
@@ -196,7 +197,7 @@ def read_person(found: dict[str, Any], header: Header) -> NewPerson:
     )
     need(is_id(person.person_id), "person_id")
     need(person.name is None or is_text(person.name, MAX_NAME), "name")
-    need(isinstance(person.metadata, dict) and is_small_json(person.metadata), "metadata")
+    need(find_metadata_fault(person.metadata) is None, "metadata")
     need(is_time(person.created_at), "created_at")
     return person
 
@@ -225,25 +226,6 @@ def is_number(value: Any) -> bool:
 def is_time(value: Any) -> bool:
     """Whether `value` is a Unix time that a calendar has."""
     return is_number(value) and 0 <= value < LAST_TIME
-
-
-def is_text(value: Any, longest: int) -> bool:
-    """Whether `value` is valid Unicode text of at most `longest` characters."""
-    if not isinstance(value, str) or len(value) > longest:
-        return False
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def is_small_json(value: Any) -> bool:
-    """Whether `value` can be metadata: JSON without NaN and broken text, in few bytes."""
-    try:
-        return len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode()) <= MAX_METADATA_BYTES
-    except (ValueError, RecursionError):
-        return False
 
 
 def need(fits: object, what: str) -> None:

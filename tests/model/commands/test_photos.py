@@ -214,6 +214,13 @@ def test_the_help_names_every_command_and_loads_no_torch(run) -> None:
     )
 
 
+@pytest.mark.parametrize("words", [("verify",), ("serve",), ("gallery", "check"), ("calibrate",)])
+def test_the_help_shows_no_type_for_a_flag_without_a_value(run, words: tuple[str, ...]) -> None:
+    shown = run(*words, "--help").stdout
+    assert "--json" in shown
+    assert "<bool>" not in shown
+
+
 def test_without_torch_training_says_what_to_install(tmp_path: Path) -> None:
     without = "import sys; sys.modules['torch'] = None; from sameface.cli import main; main()"
     for command in (["train", "recipe.toml"], ["bundle", "export", str(tmp_path / "last.pt")]):
