@@ -83,6 +83,11 @@ class Settings(BaseSettings):
         le=PILLOWS_OWN_LIMIT,
         description="Pixels of one image, checked before it is decoded.",
     )
+    max_decoded_pixels: int = Field(
+        60_000_000,
+        ge=1,
+        description="Pixels of all photos that a process holds decoded at one time; others wait.",
+    )
     max_upload_bytes: int = Field(
         500_000_000, ge=1_000_000, description="Bytes of all requests that are being read at one time."
     )
@@ -138,7 +143,7 @@ class Settings(BaseSettings):
             device=self.device,
             threads=self.threads or max(1, available_cores() // self.workers),
             queue=self.queue,
-            limits=ImageLimits(self.max_image_bytes, self.max_image_pixels),
+            limits=ImageLimits(self.max_image_bytes, self.max_image_pixels, self.max_decoded_pixels),
             detection=DetectorOptions(self.detect_pixels, self.min_face_score),
             max_faces=self.max_faces,
             min_face_pixels=self.min_face_pixels,

@@ -27,7 +27,13 @@ from sameface.model.photo.align import CropShape, align_face, fit_similarity
 from sameface.model.photo.choose_face import choose_faces
 from sameface.model.photo.detect import Detector, DetectorOptions
 from sameface.model.photo.embed import Embedder, open_embedder
-from sameface.model.photo.image import ImageLimits, decode_coarsely, decode_image
+from sameface.model.photo.image import (
+    ImageLimits,
+    PixelBudget,
+    count_pixels,
+    decode_coarsely,
+    decode_image,
+)
 from sameface.model.photo.quality import assess_quality
 from sameface.model.runtime.device import available_cores, select_device
 from sameface.model.runtime.session_pool import open_sessions
@@ -109,25 +115,27 @@ class FaceFinder:
         self.crop_shape = crop_shape
         self.options = options
         self.observer = observer
+        self.pixels = PixelBudget(options.limits.max_decoded_pixels)
 
     def find_faces(
         self, photo: Photo, policy: str, stopwatch: Stopwatch | None = None
     ) -> PhotoFaces[AlignedFace]:
         """Bytes -> image -> detect -> align; a large photo is decoded in full only for a small face."""
         stopwatch = stopwatch or self.start_stopwatch()
-        with stopwatch.stage("decode"):
-            image, scale = decode_coarsely(photo, self.options.limits, self.detector.options.max_side)
-        with stopwatch.stage("detect"):
-            detected = self.detector.detect(image)
-        self.observer.faces(len(detected))
-        chosen = choose_faces(policy, detected, image.size)[: self.options.max_faces]
-        if scale > 1 and any(self.is_coarse(face) for face in chosen):
+        with self.pixels.holding(count_pixels(photo, self.options.limits)):
             with stopwatch.stage("decode"):
-                image = decode_image(photo, self.options.limits)
-            chosen, scale = [face.enlarge(scale) for face in chosen], 1
-        with stopwatch.stage("align"):
-            faces = [self.align(image, face, scale) for face in chosen]
-        return PhotoFaces(len(detected), faces, stopwatch)
+                image, scale = decode_coarsely(photo, self.options.limits, self.detector.options.max_side)
+            with stopwatch.stage("detect"):
+                detected = self.detector.detect(image)
+            self.observer.faces(len(detected))
+            chosen = choose_faces(policy, detected, image.size)[: self.options.max_faces]
+            if scale > 1 and any(self.is_coarse(face) for face in chosen):
+                with stopwatch.stage("decode"):
+                    image = decode_image(photo, self.options.limits)
+                chosen, scale = [face.enlarge(scale) for face in chosen], 1
+            with stopwatch.stage("align"):
+                faces = [self.align(image, face, scale) for face in chosen]
+            return PhotoFaces(len(detected), faces, stopwatch)
 
     def is_coarse(self, face: DetectedFace) -> bool:
         """Whether the crop would enlarge this face, so that an image decoded in full has more detail."""

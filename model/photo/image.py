@@ -4,6 +4,9 @@ import hashlib
 import io
 import math
 import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +33,7 @@ class ImageLimits:
 
     max_bytes: int = 10_000_000
     max_pixels: int = 50_000_000
+    max_decoded_pixels: int = 60_000_000  # of all photos that are in memory at one time
 
 
 def read_photo(path: Path) -> bytes:
@@ -71,6 +75,39 @@ def decode_coarsely(photo: Photo, limits: ImageLimits, side: int | None) -> tupl
         raise
     except Exception as error:  # a decoder fed with hostile bytes may raise anything
         raise UnreadableImage("The image is damaged or cut short and cannot be decoded.") from error
+
+
+def count_pixels(photo: Photo, limits: ImageLimits) -> int:
+    """The pixels that a photo has by its header; 0 if it has none that can be read, as decoding will say."""
+    if isinstance(photo, Image.Image):
+        return photo.width * photo.height
+    try:
+        with Image.open(io.BytesIO(photo), formats=FORMATS) as image:
+            return min(image.width * image.height, limits.max_pixels)
+    except Exception:  # a decoder fed with hostile bytes may raise anything
+        return 0
+
+
+class PixelBudget:
+    """The decoded pixels of all threads: a photo waits for room; one above the limit is taken alone."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.taken = 0
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def holding(self, pixels: int) -> Iterator[None]:
+        """Hold room for `pixels` during the block."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self.taken or self.taken + pixels <= self.limit)
+            self.taken += pixels
+        try:
+            yield
+        finally:
+            with self._changed:
+                self.taken -= pixels
+                self._changed.notify_all()
 
 
 def refuse_unlikely(content: bytes, limits: ImageLimits) -> None:
@@ -118,7 +155,7 @@ def to_rgb(image: Image.Image) -> Image.Image:
     if image.mode.startswith("I"):  # 16 bits per pixel: convert() would clip instead of scale
         image = Image.fromarray((np.asarray(image).astype(np.uint32) >> 8).astype(np.uint8))
     if image.has_transparency_data:
-        seen = image.convert("RGBA")
+        seen = image if image.mode == "RGBA" else image.convert("RGBA")
         image = Image.new("RGB", seen.size, WHITE)
         image.paste(seen, mask=seen)
     return image if image.mode == "RGB" else image.convert("RGB")

@@ -2,6 +2,8 @@
 
 import io
 import struct
+import threading
+import time
 import zlib
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 from PIL import Image
 
 from sameface.model.errors import ImageTooLarge, UnreadableImage, UnsupportedImage
-from sameface.model.photo.image import ImageLimits, decode_image
+from sameface.model.photo.image import ImageLimits, PixelBudget, count_pixels, decode_image
 from tests.pictures import encode
 
 LIMITS = ImageLimits()
@@ -245,3 +247,29 @@ def test_as_many_bytes_as_allowed_are_read_and_one_more_is_refused() -> None:
     with pytest.raises(ImageTooLarge) as refusal:
         decode_image(photo, ImageLimits(max_bytes=len(photo) - 1))
     assert refusal.value.facts == {"limit": len(photo) - 1}
+
+
+def test_photos_wait_for_room_and_a_large_one_is_taken_alone() -> None:
+    budget, seen = PixelBudget(100), []
+
+    def decode(pixels: int) -> None:
+        with budget.holding(pixels):
+            seen.append(budget.taken)
+            time.sleep(0.02)
+
+    threads = [threading.Thread(target=decode, args=(pixels,)) for pixels in (60, 60, 30, 500, 20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert len(seen) == 5
+    assert max(taken for taken in seen if taken < 500) <= 100
+    assert 500 in seen
+    assert budget.taken == 0
+
+
+def test_the_header_tells_how_much_a_photo_will_cost() -> None:
+    assert count_pixels(encode(Image.new("RGB", (30, 20)), "WEBP"), ImageLimits()) == 600
+    assert count_pixels(Image.new("RGB", (30, 20)), ImageLimits()) == 600
+    assert count_pixels(b"nothing", ImageLimits()) == 0
+    assert count_pixels(encode(Image.new("RGB", (30, 20))), ImageLimits(max_pixels=100)) == 100
