@@ -33,6 +33,7 @@ from sameface.model.photo.image import (
     count_pixels,
     decode_coarsely,
     decode_image,
+    return_freed_memory,
 )
 from sameface.model.photo.quality import assess_quality
 from sameface.model.runtime.device import available_cores, select_device
@@ -40,6 +41,8 @@ from sameface.model.runtime.session_pool import open_sessions
 from sameface.model.runtime.work_queue import WorkQueue
 
 FaceKind = TypeVar("FaceKind", bound=AlignedFace)
+
+LARGE_PHOTO = 10_000_000  # pixels, from which the allocator is asked to return what it keeps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,22 +123,29 @@ class FaceFinder:
     def find_faces(
         self, photo: Photo, policy: str, stopwatch: Stopwatch | None = None
     ) -> PhotoFaces[AlignedFace]:
+        """The aligned faces of a photo, which waits until there is room in memory for its pixels."""
+        pixels = count_pixels(photo, self.options.limits)
+        with self.pixels.holding(pixels):
+            found = self.detect_and_align(photo, policy, stopwatch or self.start_stopwatch())
+        if pixels > LARGE_PHOTO:
+            return_freed_memory()
+        return found
+
+    def detect_and_align(self, photo: Photo, policy: str, stopwatch: Stopwatch) -> PhotoFaces[AlignedFace]:
         """Bytes -> image -> detect -> align; a large photo is decoded in full only for a small face."""
-        stopwatch = stopwatch or self.start_stopwatch()
-        with self.pixels.holding(count_pixels(photo, self.options.limits)):
+        with stopwatch.stage("decode"):
+            image, scale = decode_coarsely(photo, self.options.limits, self.detector.options.max_side)
+        with stopwatch.stage("detect"):
+            detected = self.detector.detect(image)
+        self.observer.faces(len(detected))
+        chosen = choose_faces(policy, detected, image.size)[: self.options.max_faces]
+        if scale > 1 and any(self.is_coarse(face) for face in chosen):
             with stopwatch.stage("decode"):
-                image, scale = decode_coarsely(photo, self.options.limits, self.detector.options.max_side)
-            with stopwatch.stage("detect"):
-                detected = self.detector.detect(image)
-            self.observer.faces(len(detected))
-            chosen = choose_faces(policy, detected, image.size)[: self.options.max_faces]
-            if scale > 1 and any(self.is_coarse(face) for face in chosen):
-                with stopwatch.stage("decode"):
-                    image = decode_image(photo, self.options.limits)
-                chosen, scale = [face.enlarge(scale) for face in chosen], 1
-            with stopwatch.stage("align"):
-                faces = [self.align(image, face, scale) for face in chosen]
-            return PhotoFaces(len(detected), faces, stopwatch)
+                image = decode_image(photo, self.options.limits)
+            chosen, scale = [face.enlarge(scale) for face in chosen], 1
+        with stopwatch.stage("align"):
+            faces = [self.align(image, face, scale) for face in chosen]
+        return PhotoFaces(len(detected), faces, stopwatch)
 
     def is_coarse(self, face: DetectedFace) -> bool:
         """Whether the crop would enlarge this face, so that an image decoded in full has more detail."""

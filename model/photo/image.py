@@ -1,12 +1,14 @@
 """Bytes to an upright RGB image; unknown formats and too large images are refused before decoding."""
 
+import ctypes
 import hashlib
 import io
 import math
 import re
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,6 +110,13 @@ class PixelBudget:
             with self._changed:
                 self.taken -= pixels
                 self._changed.notify_all()
+
+
+def return_freed_memory() -> None:
+    """Let glibc return freed memory to the system, which its arenas keep else; other libcs need no asking."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def refuse_unlikely(content: bytes, limits: ImageLimits) -> None:
