@@ -47,13 +47,31 @@ class UploadBudget:
         self.taken -= count
 
     @contextmanager
-    def reserved(self, count: int) -> Iterator[None]:
-        """Reserve `count` bytes for the block, as a batch does for all that it may hold."""
+    def reserved(self, count: int) -> Iterator["Reservation"]:
+        """Reserve `count` bytes for the block, which may change the reservation as it goes."""
         self.take(count)
+        reservation = Reservation(self, count)
         try:
-            yield
+            yield reservation
         finally:
-            self.give_back(count)
+            self.give_back(reservation.count)
+
+
+class Reservation:
+    """Bytes of the budget that a batch holds: never fewer than it began with."""
+
+    def __init__(self, budget: UploadBudget, count: int) -> None:
+        self.budget = budget
+        self.count = self.least = count
+
+    def change(self, count: int) -> None:
+        """Hold `count` bytes from now on; raises Overloaded, and changes nothing, if there is no room."""
+        count = max(count, self.least)
+        if count > self.count:
+            self.budget.take(count - self.count)
+        else:
+            self.budget.give_back(self.count - count)
+        self.count = count
 
 
 def body_of(schema: type[Body]) -> Callable[[Request], Awaitable[Body]]:

@@ -25,12 +25,15 @@ from sameface.api.settings import Settings
 from sameface.api.stream.entries import Entry, reader_for
 from sameface.api.stream.mailbox import Mailbox
 from sameface.api.stream.unread_answers import UnreadAnswers, UnreadAnswersFull
-from sameface.model.errors import SamefaceError
+from sameface.model.errors import Overloaded, SamefaceError
 
 log = logging.getLogger("sameface.requests")
 
 BLOCK_ENTRIES = 256
 BLOCK_BYTES = 1_000_000  # about ten photos: their answers are sent before the next block is begun
+IDLE_BYTES = 256_000  # that a batch reserves before anything has come
+PROGRESS_BYTES = 16_384  # that count as progress without a complete entry
+WAIT_SECONDS = 0.05
 WAITING_BYTES = 8_000_000  # of entries in the mailbox, beyond which reading pauses; one entry may be larger
 FEWEST_STREAMS = 4  # batches at once that fit into the upload budget
 PATIENCE = 2  # times `request_seconds` without progress, after which the connection is closed
@@ -63,14 +66,18 @@ class BatchResponse(Response):
         self.reader = reader_for(request.headers.get("content-type", ""), self.settings)
         self.batch = batch
         self.background = None
+        self.unnoted_bytes = 0
         self.status_code = 200
         self.init_headers()
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         """Read, work and send until the last answer is out or the client is gone."""
-        share = min(WAITING_BYTES, self.uploads.limit // FEWEST_STREAMS)
-        with self.uploads.reserved(share), closing(UnreadAnswers(self.settings.max_unread_bytes)) as unread:
-            mailbox = Mailbox(share)
+        most = min(WAITING_BYTES, self.uploads.limit // FEWEST_STREAMS)
+        with (
+            self.uploads.reserved(min(IDLE_BYTES, most)) as self.reservation,
+            closing(UnreadAnswers(self.settings.max_unread_bytes)) as unread,
+        ):
+            mailbox = Mailbox(most)
             try:
                 async with asyncio.TaskGroup() as tasks:
                     tasks.create_task(self.read(receive, mailbox))
@@ -90,12 +97,29 @@ class BatchResponse(Response):
                 return await mailbox.put([Entry(number + 1, problem)], last=True)
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
-            self.renew_deadline()
             more = message.get("more_body", False)
             found = self.reader.read(message.get("body", b""), last=not more)
+            self.note_progress(len(message.get("body", b"")), entries=len(found))
             number = found[-1].number if found else number
             await mailbox.put(found, last=not more)
+            await self.wait_for_room(mailbox)
         return None
+
+    def note_progress(self, received: int, *, entries: int) -> None:
+        """Renew the deadline if entries are complete or many bytes came: a byte now and then does not."""
+        self.unnoted_bytes += received
+        if entries or self.unnoted_bytes >= PROGRESS_BYTES:
+            self.unnoted_bytes = 0
+            self.renew_deadline()
+
+    async def wait_for_room(self, mailbox: Mailbox) -> None:
+        """Reserve the bytes that the batch holds; the body is read on once the server has room for them."""
+        while True:
+            try:
+                return self.reservation.change(self.reader.held_bytes + mailbox.held_bytes)
+            except Overloaded:
+                self.renew_deadline()  # it is not the client who is slow
+                await asyncio.sleep(WAIT_SECONDS)
 
     async def receive(self, receive: Receive) -> Message | None:
         """The next ASGI message, or None after `request_seconds` without progress.

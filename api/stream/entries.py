@@ -29,6 +29,10 @@ class Entry:
 class EntryReader(Protocol):
     """Turns the chunks of a body into entries."""
 
+    @property
+    def held_bytes(self) -> int:
+        """The bytes of the entry that is not complete yet."""
+
     def read(self, chunk: bytes, *, last: bool) -> list[Entry]:
         """The entries that `chunk` completes; `last` says that the body ends with it."""
 
@@ -51,6 +55,11 @@ class LineReader:
         self._line = bytearray()
         self._too_long = False
         self._number = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """The bytes of the line that is not complete yet."""
+        return len(self._line)
 
     def read(self, chunk: bytes, *, last: bool) -> list[Entry]:
         """The lines that `chunk` completes; the last line of a body needs no newline."""
@@ -84,8 +93,14 @@ class PhotoReader:
     def __init__(self, boundary: bytes, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self._parser = PartParser(boundary)
+        self._content = bytearray()
         self._number = 0
         self._broken = False
+
+    @property
+    def held_bytes(self) -> int:
+        """The bytes of the photo that is not complete yet."""
+        return len(self._content)
 
     def read(self, chunk: bytes, *, last: bool) -> list[Entry]:
         """The photos that `chunk` completes; once the form is malformed, the rest is ignored."""
@@ -123,4 +138,5 @@ class PhotoReader:
         if self._too_large:
             limit = self.limit_bytes
             content = ImageTooLarge(f"An image may have {limit} bytes.", limit=limit)
-        return Entry(self._number, content, self._id, ENTRY_BYTES + len(self._content))
+        size, self._content = ENTRY_BYTES + len(self._content), bytearray()
+        return Entry(self._number, content, self._id, size)

@@ -13,17 +13,17 @@ class Mailbox:
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self._waiting: deque[Entry] = deque()
-        self._bytes = 0
+        self.held_bytes = 0
         self._closed = False
         self._changed = asyncio.Condition()
 
     async def put(self, entries: Sequence[Entry], *, last: bool = False) -> None:
         """Add `entries` once the queue is below its limit; the `last` ones end it."""
         async with self._changed:
-            await self._changed.wait_for(lambda: self._bytes < self.limit_bytes)
+            await self._changed.wait_for(lambda: self.held_bytes < self.limit_bytes)
             self._waiting.extend(entries)
             self._closed = last
-            self._bytes += sum(entry.size for entry in entries)
+            self.held_bytes += sum(entry.size for entry in entries)
             self._changed.notify_all()
 
     async def take_block(self, most: int, most_bytes: int) -> list[Entry]:
@@ -35,6 +35,6 @@ class Mailbox:
             while self._waiting and len(block) < most and taken < most_bytes:
                 block.append(self._waiting.popleft())
                 taken += block[-1].size
-            self._bytes -= taken
+            self.held_bytes -= taken
             self._changed.notify_all()
         return block

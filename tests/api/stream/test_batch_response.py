@@ -4,6 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 
 import httpx
 import pytest
@@ -134,6 +135,37 @@ def test_streams_hold_no_more_than_the_server_has_room_for(serve) -> None:
         wait_for(lambda: uploads.taken == 0)
 
 
+def test_streams_that_send_nothing_leave_room_for_others(serve) -> None:
+    with serve(max_upload_bytes=4_000_000) as client, ExitStack() as opened:
+        staff = make_collection(client)
+        idle = [opened.enter_context(open_stream(client, f"{staff}/identify/batch")) for _ in range(10)]
+        wait_for(lambda: client.app.state.uploads.taken >= 10 * 256_000)
+        assert client.app.state.uploads.taken < 3_000_000
+        line = to_line("x", embedding=random_units(1, DIMENSION, 4)[0])
+        assert len(send(client, f"{staff}/identify/batch", line * 5_000)) == 5_000
+        assert len(idle) == 10
+
+
+def test_a_byte_now_and_then_is_no_progress(serve) -> None:
+    with serve(request_seconds=0.5) as client:
+        staff = make_collection(client)
+        with open_stream(client, f"{staff}/identify/batch") as stream:
+            started = time.monotonic()
+            with suppress(ConnectionError):
+                while time.monotonic() - started < 8:
+                    stream.sendall(b"1\r\n{\r\n")
+                    time.sleep(0.1)
+            assert time.monotonic() - started < 6
+
+
+def open_stream(client: httpx.Client, path: str) -> socket.socket:
+    """A connection on which a batch has begun and sends nothing yet."""
+    stream = socket.create_connection((client.base_url.host, client.base_url.port), timeout=10)
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
+    stream.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
+    return stream
+
+
 def test_a_busy_server_makes_a_stream_wait_and_does_not_refuse_it(serve) -> None:
     with serve(queue=1, threads=1) as client:
         staff = make_collection(client)
@@ -156,7 +188,7 @@ def test_memory_holds_a_few_blocks_however_long_the_body_is(serve, monkeypatch: 
 
     async def watch(mailbox: mailboxes.Mailbox, entries: list, *, last: bool = False) -> None:
         await put(mailbox, entries, last=last)
-        largest[0] = max(largest[0], mailbox._bytes)
+        largest[0] = max(largest[0], mailbox.held_bytes)
 
     monkeypatch.setattr(mailboxes.Mailbox, "put", watch)
     monkeypatch.setattr(streams, "WAITING_BYTES", 50_000)
