@@ -1,17 +1,20 @@
 """Prometheus metrics: counts and durations, but no photo, name or embedding."""
 
 import os
+import shutil
 import struct
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.observer import Observer
 from sameface.model.pipeline import Pipeline
 
+METRICS_FOLDER = "sameface-metrics-"  # and the id of the supervisor
 SHARED = "PROMETHEUS_MULTIPROC_DIR"  # the folder through which workers add up their metrics
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 SIMILARITIES = tuple(round(-0.2 + 0.05 * step, 2) for step in range(25))
@@ -139,13 +142,22 @@ class Metrics(Observer):
         return self.prometheus.generate_latest(shown)
 
 
+def remove_leftovers() -> None:
+    """Delete the folders of supervisors that were killed: no process has the id in their name any more."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{METRICS_FOLDER}*"):
+        process = folder.name.removeprefix(METRICS_FOLDER).partition("-")[0]
+        if process.isdecimal() and not Path(f"/proc/{process}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 @contextmanager
 def counting_together() -> Iterator[Callable[[int], None]]:
     """Make a temporary folder through which workers forked inside the block add up their metrics.
 
     Yields a function to call with the process id of a worker that has ended.
     """
-    with tempfile.TemporaryDirectory(prefix="sameface-metrics-") as shared:
+    remove_leftovers()
+    with tempfile.TemporaryDirectory(prefix=f"{METRICS_FOLDER}{os.getpid()}-") as shared:
         os.environ[SHARED] = shared
 
         def forget(process: int) -> None:

@@ -171,7 +171,7 @@ class StorageFull(SamefaceError):
 
 
 class StoreRefused(SamefaceError):
-    """A newer version of sameface wrote the gallery's file."""
+    """The gallery's file cannot be opened: damaged, read-only, or of a newer version of sameface."""
 
     code = "store_refused"
 

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ import httpx
 import numpy as np
 import pytest
 
+from sameface.api.metrics import remove_leftovers
 from tests.conftest import address_of, wait_for
 from tests.model.people import random_units
 from tests.networks import DIMENSION
@@ -135,3 +137,14 @@ def test_metrics_are_those_of_all_processes(start) -> None:
     os.kill(workers_of(process)[0], signal.SIGKILL)
     wait_for(lambda: len(workers_of(process)) == 2)
     assert count() == 20  # what a process has counted is not lost with it
+
+
+def test_what_a_killed_supervisor_left_is_cleared_away(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("sameface-metrics-999999999-x", f"sameface-metrics-{os.getpid()}-y", "sameface-metrics-z"):
+        (tmp_path / name).mkdir()
+    remove_leftovers()
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"sameface-metrics-{os.getpid()}-y",
+        "sameface-metrics-z",
+    }

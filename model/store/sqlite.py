@@ -67,4 +67,15 @@ def describe_damage(error: Exception) -> str | None:
     """The message of a database error that means a damaged file; None if it is only locked or full."""
     if isinstance(error, OperationalError | sqlite3.OperationalError):
         return None
+    return describe_reason(error)
+
+
+def is_read_only(error: Exception) -> bool:
+    """Whether one of `DATABASE_ERRORS` says that the file, or its folder, must not be written."""
+    reason = describe_reason(error)
+    return "readonly" in reason or "unable to open" in reason
+
+
+def describe_reason(error: Exception) -> str:
+    """SQLite's own words, without the statement that SQLAlchemy adds."""
     return str(getattr(error, "orig", error))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
+from sameface.model.errors import StoreRefused
 from sameface.model.files import exclusive_lock
 from sameface.model.store.changes import Changes
 from sameface.model.store.collections import Collections
@@ -12,6 +13,7 @@ from sameface.model.store.database import Database
 from sameface.model.store.idempotency import IdempotencyKeys
 from sameface.model.store.migrations import migrate
 from sameface.model.store.people import People
+from sameface.model.store.sqlite import DATABASE_ERRORS, describe_damage, describe_reason, is_read_only
 
 
 class Store:
@@ -23,10 +25,19 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._database = Database(path)
-        # Two processes that create the database at the same moment would find it locked.
-        with exclusive_lock(path.with_suffix(".opening"), wait=True), self.writing() as connection:
-            self.id = migrate(connection)
+        try:
+            self._database = Database(path)
+            # Two processes that create the database at the same moment would find it locked.
+            with exclusive_lock(path.with_suffix(".opening"), wait=True), self.writing() as connection:
+                self.id = migrate(connection)
+        except OSError as error:
+            raise StoreRefused(f"{path} cannot be opened: {error.strerror}.") from error
+        except DATABASE_ERRORS as error:
+            if describe_damage(error) is None and not is_read_only(error):
+                raise
+            raise StoreRefused(
+                f"{path} cannot be opened: {describe_reason(error)}. `sameface gallery check` says more."
+            ) from error
         self.collections = Collections(self._database)
         self.people = People(self._database)
         self.changes = Changes(self._database)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sameface.model.errors import CollectionNotFound, UpkeepRunning
+from sameface.model.errors import CollectionNotFound, StoreRefused, UpkeepRunning
 from sameface.model.faces import are_unit
 from sameface.model.gallery.index.collection_indexes import CollectionIndexes, open_indexes
 from sameface.model.gallery.index.face_index import FaceIndex
@@ -49,8 +49,10 @@ def check_gallery(path: Path, name: str | None = None, *, repair: bool = False) 
             for finding in findings:
                 repair_finding(store, finding)
             left = inspect_gallery(store, name)
-    except DATABASE_ERRORS as error:
-        if (damage := describe_damage(error)) is None:
+    except (StoreRefused, *DATABASE_ERRORS) as error:
+        cause = error.__cause__ if isinstance(error, StoreRefused) else error
+        damage = describe_damage(cause) if isinstance(cause, DATABASE_ERRORS) else None
+        if damage is None:
             raise
         return [Finding(None, "database", f"{damage}: {BACKUP}")]
     still = {(finding.collection, finding.code) for finding in left}

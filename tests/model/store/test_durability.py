@@ -121,3 +121,12 @@ def test_processes_that_make_the_same_gallery_at_once_do_not_get_in_each_others_
         environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
         makers = [subprocess.Popen(command, env=environment) for _ in range(3)]
         assert [maker.wait(timeout=30) for maker in makers] == [0, 0, 0]
+
+
+def test_a_database_that_cannot_be_opened_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StoreRefused, match="Not a directory"):
+        Store(tmp_path / "file" / "gallery.db")
+    (tmp_path / "damaged.db").write_bytes(b"SQLite format 3\0" + b"not at all" * 500)
+    with pytest.raises(StoreRefused, match="gallery check"):
+        Store(tmp_path / "damaged.db")
