@@ -86,16 +86,22 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
 
 
 async def load_pipeline(app: FastAPI, on_loaded: Callable[[FastAPI], None] | None) -> None:
-    """Open the networks in a thread, so that the event loop answers meanwhile, and call `on_loaded`."""
+    """Load the networks, unless they are, in a thread beside the event loop, and call `on_loaded`."""
+    if app.state.pipeline is None:
+        await asyncio.to_thread(load_parts, app)
+    if on_loaded:
+        on_loaded(app)
+
+
+def load_parts(app: FastAPI) -> None:
+    """Load the networks and the gallery; `app.state` then has them, or the failure that kept them away."""
     try:
-        await asyncio.to_thread(open_parts, app)
+        open_parts(app)
         sessions = app.state.pipeline.embedder.sessions
         log.info("ready on device %s (%s)", sessions.device, sessions.provider)
     except Exception as error:  # without networks there is nothing to serve, whatever the reason
         app.state.failure = error
         log.error("cannot serve: %s", error, exc_info=not isinstance(error, SamefaceError))
-    if on_loaded:
-        on_loaded(app)
 
 
 def open_parts(app: FastAPI) -> None:

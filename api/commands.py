@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from sameface.api.access.keys import make_key
-from sameface.api.app import create_app
+from sameface.api.app import create_app, load_parts
 from sameface.api.connections import limit_connections
 from sameface.api.errors import name_field
 from sameface.api.metrics import counting_together
@@ -92,6 +92,10 @@ def run_server(settings: Settings, listener: socket.socket, as_json: bool, *, an
             announce(application, listener.getsockname()[1], as_json)
 
     application = create_app(settings, on_loaded)
+    if settings.workers > 1:  # a worker takes connections from the others only once it can answer them
+        load_parts(application)
+        if application.state.failure:
+            raise application.state.failure
     server = uvicorn.Server(
         uvicorn.Config(
             application,

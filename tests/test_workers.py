@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -95,6 +96,20 @@ def test_a_worker_that_dies_is_replaced_and_sigterm_ends_all(start, tmp_path: Pa
     process.terminate()
     assert process.wait(timeout=20) == 0
     assert not Path(f"/proc/{survivor}").exists()
+
+
+def test_no_client_meets_a_worker_that_is_still_loading(start, tmp_path: Path) -> None:
+    process = start(*TWO, "--data", str(tmp_path))
+    address = address_of(process)
+    statuses: list[int] = []
+    for killed in range(3):
+        os.kill(workers_of(process)[killed % 2], signal.SIGKILL)
+        until = time.monotonic() + 1.5
+        while time.monotonic() < until:
+            with suppress(httpx.TransportError):  # those that the killed worker had accepted
+                statuses.append(httpx.get(f"{address}/health/ready").status_code)
+    assert len(statuses) > 50
+    assert set(statuses) == {200}
 
 
 def test_workers_do_not_outlive_a_supervisor_that_was_killed(start, tmp_path: Path) -> None:
