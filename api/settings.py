@@ -50,8 +50,8 @@ class Settings(BaseSettings):
     )
     allowed_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)] = Field(
         (),
-        description="Names besides localhost that a server without API keys on loopback is called by,"
-        " separated by commas.",
+        description="Names besides localhost that a server without keys is called by, separated by commas;"
+        " off loopback, any name is taken unless some are set.",
     )
     data: Path = Field(DEFAULT_DATA, description="Folder for models and all else that is kept.")
     recognizer: Path | None = Field(

@@ -13,7 +13,8 @@ READING = ("GET", "HEAD", "OPTIONS")
 
 
 class HostCheck:
-    """Without API keys on loopback, refuses other names in `Host`, and writes from foreign origins.
+    """Without API keys, on loopback or where names are allowed by setting, refuses other names in `Host`,
+    and writes from foreign origins.
 
     A page of another site can make a browser send requests to this machine (DNS rebinding, or a plain form);
     a key that the page does not have keeps it out, and where there are no keys, this does.
@@ -21,7 +22,7 @@ class HostCheck:
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app = app
-        self.needed = settings.is_loopback and not settings.api_keys
+        self.needed = not settings.api_keys and (settings.is_loopback or bool(settings.allowed_hosts))
         self.names = {*LOOPBACK_NAMES, *(name.lower() for name in settings.allowed_hosts)}
         self.origins = set(settings.cors_origins)
 

@@ -33,7 +33,7 @@ PHOTO_SCHEMA = {
 }
 NUMBERS_SCHEMA = {
     "anyOf": [
-        {"type": "array", "items": {"type": "number"}, "maxItems": 4096},
+        {"type": "array", "items": {"type": "number"}, "maxItems": MAX_NUMBERS},
         {"type": "string", "contentEncoding": "base64"},
     ]
 }

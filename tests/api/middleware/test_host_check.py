@@ -2,7 +2,10 @@
 
 import httpx
 import pytest
+from starlette.datastructures import Headers
 
+from sameface.api.middleware.host_check import HostCheck
+from sameface.api.settings import Settings
 from tests.api.problems import expect
 from tests.pictures import photo_of
 
@@ -34,6 +37,15 @@ def test_more_names_and_origins_may_be_allowed(serve) -> None:
         assert client.get("/health/live", headers={"host": "faces.test:8000"}).status_code == 200
         made = client.put("/v1/collections/any", headers={"origin": "https://app.test"})
         assert made.status_code == 201
+
+
+def test_off_loopback_the_names_that_are_set_count() -> None:
+    outside = {"host": "0.0.0.0", "listen_without_keys": True}
+    assert not HostCheck(None, Settings(**outside)).needed
+    check = HostCheck(None, Settings(**outside, allowed_hosts="faces.test"))
+    assert check.needed
+    assert check.judge("GET", Headers({"host": "evil.test"}))
+    assert check.judge("GET", Headers({"host": "localhost:8000"})) is None
 
 
 def test_with_keys_the_key_decides(serve) -> None:
