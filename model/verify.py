@@ -64,32 +64,22 @@ class Decision(Value):
 
 
 async def verify(pipeline: Pipeline, gallery: Gallery, request: VerifyRequest) -> Decision:
-    """Whether the probe shows the person of the reference; two photos are worked on at the same time."""
+    """Whether the probe shows the person of the reference, another photo or an enrolled person."""
     stopwatch = pipeline.start_stopwatch()
-    photos, calibration = {"probe": request.probe}, None
-    enrolled: dict[str, Embedding] = {}
-    if isinstance(request.reference, EnrolledPerson):
-        collection, enrolled = await gallery.readers.run(find_enrolled, gallery, request.reference)
-        calibration = collection.calibration
-    else:
-        photos["reference"] = request.reference
-    threshold = pipeline.thresholds.for_pair(
-        request.rule, calibration=calibration, faces=max(1, len(enrolled))
-    )
-
-    def embed(photo: tuple[str, Photo]) -> PhotoFaces[EmbeddedFace]:
-        name, content = photo
-        return pipeline.embed_one_face(content, request.faces, request.min_quality, name=name)
-
-    found = await pipeline.queue.run_all(embed, list(photos.items()))
-    compared = [ComparedPhoto(photo.faces_found, photo.faces[0].to_face()) for photo in found]
-    probe = found[0].faces[0].embedding
     reference: ComparedPhoto | ComparedPerson
     if isinstance(request.reference, EnrolledPerson):
-        similarity, face_id = find_closest(probe, enrolled)
+        collection, enrolled = await gallery.readers.run(find_enrolled, gallery, request.reference)
+        threshold = pipeline.thresholds.for_pair(
+            request.rule, calibration=collection.calibration, faces=len(enrolled)
+        )
+        photos = await embed_photos(pipeline, request, probe=request.probe)
+        similarity, face_id = find_closest(photos[0].faces[0].embedding, enrolled)
         reference = ComparedPerson(request.reference.person_id, face_id)
     else:
-        similarity, reference = measure_similarity(probe, found[1].faces[0].embedding), compared[1]
+        threshold = pipeline.thresholds.for_pair(request.rule)
+        photos = await embed_photos(pipeline, request, probe=request.probe, reference=request.reference)
+        similarity = measure_similarity(*(photo.faces[0].embedding for photo in photos))
+        reference = to_compared(photos[1])
     pipeline.observer.similarity("verify", similarity)
     judgement = threshold.judge(similarity)
     return Decision(
@@ -101,10 +91,27 @@ async def verify(pipeline: Pipeline, gallery: Gallery, request: VerifyRequest) -
         extrapolated=judgement.extrapolated,
         calibration=threshold.calibration_name,
         model=pipeline.embedder.bundle.contract.name,
-        probe=compared[0],
+        probe=to_compared(photos[0]),
         reference=reference,
-        timings_ms=stopwatch.milliseconds(*(photo.stopwatch for photo in found)),
+        timings_ms=stopwatch.milliseconds(*(photo.stopwatch for photo in photos)),
     )
+
+
+async def embed_photos(
+    pipeline: Pipeline, request: VerifyRequest, **photos: Photo
+) -> list[PhotoFaces[EmbeddedFace]]:
+    """The one face of each photo, all photos at the same time; an error carries the photo's name."""
+
+    def embed(photo: tuple[str, Photo]) -> PhotoFaces[EmbeddedFace]:
+        name, content = photo
+        return pipeline.embed_one_face(content, request.faces, request.min_quality, name=name)
+
+    return await pipeline.queue.run_all(embed, list(photos.items()))
+
+
+def to_compared(photo: PhotoFaces[EmbeddedFace]) -> ComparedPhoto:
+    """A photo as the decision shows it."""
+    return ComparedPhoto(photo.faces_found, photo.faces[0].to_face())
 
 
 def find_enrolled(gallery: Gallery, reference: EnrolledPerson) -> tuple[Collection, dict[str, Embedding]]:
