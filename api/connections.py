@@ -23,7 +23,7 @@ BAD_REQUEST = "400 Bad Request"
 
 
 class LimitedConnection(HttpToolsProtocol):
-    """A connection of uvicorn with limits; `limit_connections` makes a class of it for one server."""
+    """An HTTP connection of uvicorn with limits; `limit_connections` makes the subclass for one server."""
 
     settings: Settings
     metrics: Metrics

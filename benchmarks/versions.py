@@ -36,7 +36,7 @@ ENROLMENTS = 100
 
 @dataclass
 class Version:
-    """A server of one checkout, and what was measured of it in every round."""
+    """A server of one checkout, and its figures by name, one for every round."""
 
     name: str
     server: Server
