@@ -13,7 +13,6 @@ from sameface.api.body.read_body import UploadBudget
 from sameface.api.errors import add_error_handlers
 from sameface.api.metrics import Metrics
 from sameface.api.middleware.host_check import HostCheck
-from sameface.api.middleware.request_context import AddContext
 from sameface.api.middleware.request_meter import RequestMeter
 from sameface.api.middleware.time_limit import TimeLimit
 from sameface.api.routes import (
@@ -80,8 +79,7 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
             expose_headers=["X-Request-ID", "Retry-After"],
         )
     app.add_middleware(HostCheck, settings=settings)
-    app.add_middleware(RequestMeter, metrics=app.state.metrics)
-    app.add_middleware(AddContext, seconds=settings.request_seconds)
+    app.add_middleware(RequestMeter, metrics=app.state.metrics, seconds=settings.request_seconds)
     return app
 
 

@@ -88,6 +88,9 @@ class Settings(BaseSettings):
         ge=1,
         description="Pixels of all photos that a process holds decoded at one time; others wait.",
     )
+    max_decode_seconds: float = Field(
+        10.0, gt=0, description="Seconds that an image may take to decode, which is then stopped."
+    )
     max_upload_bytes: int = Field(
         500_000_000, ge=1_000_000, description="Bytes of all requests that are being read at one time."
     )
@@ -143,7 +146,12 @@ class Settings(BaseSettings):
             device=self.device,
             threads=self.threads or max(1, available_cores() // self.workers),
             queue=self.queue,
-            limits=ImageLimits(self.max_image_bytes, self.max_image_pixels, self.max_decoded_pixels),
+            limits=ImageLimits(
+                self.max_image_bytes,
+                self.max_image_pixels,
+                self.max_decoded_pixels,
+                self.max_decode_seconds,
+            ),
             detection=DetectorOptions(self.detect_pixels, self.min_face_score),
             max_faces=self.max_faces,
             min_face_pixels=self.min_face_pixels,

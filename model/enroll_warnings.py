@@ -35,7 +35,7 @@ def find_warnings(
     """The warnings about each newcomer, who is compared with the collection and with the other newcomers."""
     entries = [(newcomer.person_id, face) for newcomer in newcomers for face in newcomer.faces]
     by_face = zip(
-        (warn_of_normalised(face) for _, face in entries),
+        [warn_of_normalised(face) for _, face in entries],
         warn_of_same_photos(gallery, collection, entries),
         warn_of_likenesses(gallery, collection, entries),
         strict=True,

@@ -27,22 +27,14 @@ from sameface.model.photo.align import CropShape, align_face, fit_similarity
 from sameface.model.photo.choose_face import choose_faces
 from sameface.model.photo.detect import Detector, DetectorOptions
 from sameface.model.photo.embed import Embedder, open_embedder
-from sameface.model.photo.image import (
-    ImageLimits,
-    PixelBudget,
-    count_pixels,
-    decode_coarsely,
-    decode_image,
-    return_freed_memory,
-)
+from sameface.model.photo.image import ImageLimits, decode_coarsely, decode_image
+from sameface.model.photo.pixel_budget import PixelBudget
 from sameface.model.photo.quality import assess_quality
 from sameface.model.runtime.device import available_cores, select_device
 from sameface.model.runtime.session_pool import open_sessions
 from sameface.model.runtime.work_queue import WorkQueue
 
 FaceKind = TypeVar("FaceKind", bound=AlignedFace)
-
-LARGE_PHOTO = 10_000_000  # pixels, from which the allocator is asked to return what it keeps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,18 +110,14 @@ class FaceFinder:
         self.crop_shape = crop_shape
         self.options = options
         self.observer = observer
-        self.pixels = PixelBudget(options.limits.max_decoded_pixels)
+        self.pixels = PixelBudget(options.limits)
 
     def find_faces(
         self, photo: Photo, policy: str, stopwatch: Stopwatch | None = None
     ) -> PhotoFaces[AlignedFace]:
         """The aligned faces of a photo, which waits until there is room in memory for its pixels."""
-        pixels = count_pixels(photo, self.options.limits)
-        with self.pixels.holding(pixels):
-            found = self.detect_and_align(photo, policy, stopwatch or self.start_stopwatch())
-        if pixels > LARGE_PHOTO:
-            return_freed_memory()
-        return found
+        with self.pixels.holding(photo):
+            return self.detect_and_align(photo, policy, stopwatch or self.start_stopwatch())
 
     def detect_and_align(self, photo: Photo, policy: str, stopwatch: Stopwatch) -> PhotoFaces[AlignedFace]:
         """Bytes -> image -> detect -> align; a large photo is decoded in full only for a small face."""

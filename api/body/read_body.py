@@ -112,10 +112,9 @@ def find_photos(schema: type[BaseModel]) -> dict[str, bool]:
 
 async def limit_body(request: Request, limit: int) -> AsyncIterator[bytes]:
     """Yield the body's chunks, counted against the upload budget; raises BodyTooLarge over `limit` bytes."""
-    too_large = BodyTooLarge(f"This request may have {limit} bytes.", limit=limit)
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > limit:
-        raise too_large
+        raise body_too_large(limit)
     budget: UploadBudget = request.app.state.uploads
     received = 0
     try:
@@ -123,10 +122,15 @@ async def limit_body(request: Request, limit: int) -> AsyncIterator[bytes]:
             budget.take(len(chunk))
             received += len(chunk)
             if received > limit:
-                raise too_large
+                raise body_too_large(limit)
             yield chunk
     finally:
         budget.give_back(received)
+
+
+def body_too_large(limit: int) -> BodyTooLarge:
+    """The error for a body of more than `limit` bytes."""
+    return BodyTooLarge(f"This request may have {limit} bytes.", limit=limit)
 
 
 def limit_images(body: BaseModel, photos: dict[str, bool], limit: int) -> None:

@@ -116,7 +116,7 @@ class BatchResponse(Response):
         """Reserve the bytes that the batch holds; the body is read on once the server has room for them."""
         while True:
             try:
-                return self.reservation.change(self.reader.held_bytes + mailbox.held_bytes)
+                return self.reservation.change(len(self.reader.held) + mailbox.held_bytes)
             except Overloaded:
                 self.renew_deadline()  # it is not the client who is slow
                 await asyncio.sleep(WAIT_SECONDS)

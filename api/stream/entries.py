@@ -29,9 +29,7 @@ class Entry:
 class EntryReader(Protocol):
     """Turns the chunks of a body into entries."""
 
-    @property
-    def held_bytes(self) -> int:
-        """The bytes of the entry that is not complete yet."""
+    held: bytearray  # the part of an entry that is not complete yet
 
     def read(self, chunk: bytes, *, last: bool) -> list[Entry]:
         """The entries that `chunk` completes; `last` says that the body ends with it."""
@@ -52,14 +50,9 @@ class LineReader:
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
-        self._line = bytearray()
+        self.held = bytearray()
         self._too_long = False
         self._number = 0
-
-    @property
-    def held_bytes(self) -> int:
-        """The bytes of the line that is not complete yet."""
-        return len(self._line)
 
     def read(self, chunk: bytes, *, last: bool) -> list[Entry]:
         """The lines that `chunk` completes; the last line of a body needs no newline."""
@@ -69,16 +62,16 @@ class LineReader:
         return entries + (self._end(b"") if last else [])
 
     def _add(self, part: bytes) -> None:
-        self._too_long = self._too_long or len(self._line) + len(part) > self.limit_bytes
+        self._too_long = self._too_long or len(self.held) + len(part) > self.limit_bytes
         if self._too_long:
-            self._line.clear()
+            self.held.clear()
         else:
-            self._line += part
+            self.held += part
 
     def _end(self, part: bytes) -> list[Entry]:
         self._add(part)
-        line, too_long = bytes(self._line), self._too_long
-        self._line.clear()
+        line, too_long = bytes(self.held), self._too_long
+        self.held.clear()
         self._too_long = False
         self._number += 1
         if too_long:
@@ -93,14 +86,9 @@ class PhotoReader:
     def __init__(self, boundary: bytes, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self._parser = PartParser(boundary)
-        self._content = bytearray()
+        self.held = bytearray()
         self._number = 0
         self._broken = False
-
-    @property
-    def held_bytes(self) -> int:
-        """The bytes of the photo that is not complete yet."""
-        return len(self._content)
 
     def read(self, chunk: bytes, *, last: bool) -> list[Entry]:
         """The photos that `chunk` completes; once the form is malformed, the rest is ignored."""
@@ -121,22 +109,22 @@ class PhotoReader:
         if isinstance(event, PartStart):
             if event.name != "images":
                 raise InvalidRequest("A batch is a form of parts named images; options go into the address.")
-            self._id, self._content, self._too_large = (event.filename or "")[:MAX_ID], bytearray(), False
+            self._id, self.held, self._too_large = (event.filename or "")[:MAX_ID], bytearray(), False
             self._number += 1
         elif isinstance(event, PartData):
-            size = len(self._content) + len(event.content)
+            size = len(self.held) + len(event.content)
             self._too_large = self._too_large or size > self.limit_bytes
-            self._content += b"" if self._too_large else event.content
+            self.held += b"" if self._too_large else event.content
             if self._too_large:
-                self._content.clear()
+                self.held.clear()
         else:
             return [self._end_photo()]
         return []
 
     def _end_photo(self) -> Entry:
-        content: dict[str, Any] | SamefaceError = {"id": self._id, "image": bytes(self._content)}
+        content: dict[str, Any] | SamefaceError = {"id": self._id, "image": bytes(self.held)}
         if self._too_large:
             limit = self.limit_bytes
             content = ImageTooLarge(f"An image may have {limit} bytes.", limit=limit)
-        size, self._content = ENTRY_BYTES + len(self._content), bytearray()
+        size, self.held = ENTRY_BYTES + len(self.held), bytearray()
         return Entry(self._number, content, self._id, size)

@@ -1,8 +1,9 @@
 """Embeds the pictures of a data set on several threads; failures are kept with their reasons."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -11,7 +12,7 @@ from sameface.model.errors import SamefaceError, UnsupportedImage
 from sameface.model.faces import Floats
 from sameface.model.observer import Progress
 from sameface.model.parallel import work_through
-from sameface.model.photo.image import decode_image
+from sameface.model.photo.image import decode_image, read_photo
 from sameface.model.pipeline import Pipeline
 
 Embed: TypeAlias = Callable[[bytes], Floats]
@@ -58,22 +59,22 @@ def embed_crop(pipeline: Pipeline, photo: bytes) -> Floats:
 
 
 def embed_all(
-    names: Sequence[str], read: Callable[[str], bytes], embed: Embed, threads: int, progress: Progress
+    pictures: Mapping[str, Path | bytes], embed: Embed, threads: int, progress: Progress
 ) -> EmbeddedPictures:
-    """Embed the pictures `names`, whose bytes `read` returns; errors become failures."""
+    """Embed the pictures, given by name as files or as their content; errors become failures."""
 
-    def try_one(name: str) -> Floats | SamefaceError:
+    def try_one(picture: Path | bytes) -> Floats | SamefaceError:
         try:
-            return embed(read(name))
+            return embed(picture if isinstance(picture, bytes) else read_photo(picture))
         except SamefaceError as error:
             return error
 
     found = EmbeddedPictures({}, [])
-    with closing(work_through(try_one, names, threads)) as results:
-        for name, result in zip(names, results, strict=True):
+    with closing(work_through(try_one, pictures.values(), threads)) as results:
+        for name, result in zip(pictures, results, strict=True):
             if isinstance(result, SamefaceError):
                 found.failed.append(Failure(name, result.code))
             else:
                 found.embeddings[name] = result
-            progress("embedding", found.count, len(names))
+            progress("embedding", found.count, len(pictures))
     return found

@@ -49,8 +49,8 @@ def read_labelled(
     """The faces of all photos in `folder/<person>/`; the same photo under two people is an error."""
     people = list_people(folder)
     refuse_duplicates(folder, [path for photos in people.values() for path in photos])
-    names = [f"{person}/{path.name}" for person, photos in people.items() for path in photos]
-    found = embed_all(names, lambda name: read_photo(folder / name), embed, threads, progress)
+    pictures = {f"{person}/{path.name}": path for person, photos in people.items() for path in photos}
+    found = embed_all(pictures, embed, threads, progress)
     if not found.embeddings:
         raise LabelsRefused(f"No photo in {folder} has a face that can be embedded.")
     numbers = {person: number for number, person in enumerate(people)}

@@ -1,22 +1,19 @@
 """Bytes to an upright RGB image; unknown formats and too large images are refused before decoding."""
 
-import ctypes
 import hashlib
 import io
 import math
 import re
-import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageFile, ImageOps
 
 from sameface.model.errors import ImageTooLarge, UnreadableImage, UnsupportedImage
 from sameface.model.faces import Photo, Pixels
+from sameface.model.runtime.work_queue import Unwanted, stop_if_unwanted
 
 START_OF_SCAN = b"\xff\xda"  # within the data of a scan, 0xFF is always followed by 0x00
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
@@ -31,11 +28,12 @@ LARGE_SIDE = 1000
 
 @dataclass(frozen=True, slots=True)
 class ImageLimits:
-    """The most bytes and pixels of a photo that is decoded."""
+    """What one photo may cost, and all that are in memory at one time."""
 
     max_bytes: int = 10_000_000
     max_pixels: int = 50_000_000
     max_decoded_pixels: int = 60_000_000  # of all photos that are in memory at one time
+    max_decode_seconds: float = 10.0
 
 
 def read_photo(path: Path) -> bytes:
@@ -62,7 +60,7 @@ def decode_coarsely(photo: Photo, limits: ImageLimits, side: int | None) -> tupl
         return to_rgb(ImageOps.exif_transpose(photo)), 1
     refuse_unlikely(photo, limits)
     try:
-        with Image.open(io.BytesIO(photo), formats=FORMATS) as image:
+        with Image.open(PhotoFile(photo, limits.max_decode_seconds), formats=FORMATS) as image:
             refuse_too_many_pixels(image, limits.max_pixels)
             longer = max(image.size)
             if side and longer >= 2 * side:
@@ -73,50 +71,35 @@ def decode_coarsely(photo: Photo, limits: ImageLimits, side: int | None) -> tupl
             return to_rgb(image), scale
     except Image.DecompressionBombError as error:
         raise ImageTooLarge("The image has far too many pixels.", limit=limits.max_pixels) from error
-    except ImageTooLarge:
+    except (ImageTooLarge, Unwanted):
         raise
     except Exception as error:  # a decoder fed with hostile bytes may raise anything
         raise UnreadableImage("The image is damaged or cut short and cannot be decoded.") from error
 
 
-def count_pixels(photo: Photo, limits: ImageLimits) -> int:
-    """The pixels that a photo has by its header; 0 if it has none that can be read, as decoding will say."""
-    if isinstance(photo, Image.Image):
-        return photo.width * photo.height
-    try:
-        with Image.open(io.BytesIO(photo), formats=FORMATS) as image:
-            return min(image.width * image.height, limits.max_pixels)
-    except Exception:  # a decoder fed with hostile bytes may raise anything
-        return 0
+class PhotoFile(io.BytesIO):
+    """A photo's content; its decoder asks for block after block, and can be stopped between two of them."""
 
+    def __init__(self, content: bytes, seconds: float) -> None:
+        super().__init__(content)
+        self._content = content
+        self._seconds = seconds
+        self._ends = time.monotonic() + seconds
+        self._is_jpeg = sniff_format(content) == "JPEG"
 
-class PixelBudget:
-    """The decoded pixels of all threads: a photo waits for room; one above the limit is taken alone."""
+    def read(self, size: int | None = -1) -> bytes:
+        """The next `size` bytes, of a JPEG's pixels only those before the next scan; raises to stop decoding.
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.taken = 0
-        self._changed = threading.Condition()
-
-    @contextmanager
-    def holding(self, pixels: int) -> Iterator[None]:
-        """Hold room for `pixels` during the block."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self.taken or self.taken + pixels <= self.limit)
-            self.taken += pixels
-        try:
-            yield
-        finally:
-            with self._changed:
-                self.taken -= pixels
-                self._changed.notify_all()
-
-
-def return_freed_memory() -> None:
-    """Let glibc return freed memory to the system, which its arenas keep else; other libcs need no asking."""
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL("libc.so.6").malloc_trim(0)
+        A few bytes of a scan may be work on all pixels of the photo, so no block has two of them.
+        """
+        stop_if_unwanted()
+        if time.monotonic() > self._ends:
+            raise ImageTooLarge(f"The image takes over {self._seconds:g} s to decode.", limit=self._seconds)
+        if self._is_jpeg and size == ImageFile.MAXBLOCK:  # of pixels: what comes before them is shorter
+            start = self.tell()
+            scan = self._content.find(START_OF_SCAN, start + 1, start + size)
+            size = scan - start if scan > 0 else size
+        return super().read(size)
 
 
 def refuse_unlikely(content: bytes, limits: ImageLimits) -> None:

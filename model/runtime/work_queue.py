@@ -15,6 +15,8 @@ from sameface.model.observer import SILENT, Observer
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+_thread = threading.local()  # its `job` is the one that the thread works on
+
 SMOOTHING = 0.1  # weight of the newest job in the running mean of seconds per job
 
 
@@ -43,8 +45,8 @@ class WorkQueue:
     async def run_all(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """The result of `work` for every item; raises `Overloaded` at once if there is no room for all items.
 
-        If the caller is cancelled or an item fails, jobs that have not begun are cancelled and free their
-        places.
+        If the caller is cancelled or an item fails, the other jobs are cancelled: those that wait free their
+        places, and those that run stop at their next step.
         """
         self._take_places(len(items))
         jobs = [Job(work, item) for item in items]
@@ -54,8 +56,9 @@ class WorkQueue:
         try:
             return list(await asyncio.gather(*(asyncio.wrap_future(future) for future in futures)))
         finally:
-            for future in futures:
+            for future, job in zip(futures, jobs, strict=True):
                 future.cancel()
+                job.wanted = False
 
     async def run_in_turn(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """The result of `work` for every item, as places become free: a batch waits and is never refused."""
@@ -80,13 +83,15 @@ class WorkQueue:
         with self._lock:
             if self._taken + count > self.places:
                 raise self._overloaded()
-            self._taken += count
-        self.observer.queue(self._taken)
+            self._change_taken(count)
 
     def _give_back(self, job: "Job[Item, Result]", _: "Future[Result]") -> None:
         job.forget()
         with self._lock:
-            self._taken -= 1
+            self._change_taken(-1)
+
+    def _change_taken(self, by: int) -> None:  # with the lock held
+        self._taken += by
         self.observer.queue(self._taken)
 
     def _timed(self, job: "Job[Item, Result]") -> Result:
@@ -106,17 +111,33 @@ class WorkQueue:
         )
 
 
+class Unwanted(Exception):
+    """The work was stopped, because nobody waits for it any more; never seen by a caller."""
+
+
+def stop_if_unwanted() -> None:
+    """Raise `Unwanted` if the job of this thread was cancelled; long work asks between its steps."""
+    job: Job[object, object] | None = getattr(_thread, "job", None)
+    if job and not job.wanted:
+        raise Unwanted
+
+
 class Job(Generic[Item, Result]):
     """Work on one item; a cancelled job stays in the executor's queue for a while, without its photo."""
 
     def __init__(self, work: Callable[[Item], Result], item: Item) -> None:
         self.asked = time.perf_counter()
+        self.wanted = True
         self._work: Callable[[], Result] | None = partial(work, item)
 
     def do(self) -> Result:
         """Do the work; returns its result."""
         assert self._work
-        return self._work()
+        _thread.job = self
+        try:
+            return self._work()
+        finally:
+            _thread.job = None
 
     def forget(self) -> None:
         """Drop the item, so that its memory is freed."""

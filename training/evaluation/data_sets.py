@@ -16,7 +16,6 @@ from sameface.model.measurement.labelled_photos import LabelledFaces, read_label
 from sameface.model.measurement.lfw_pairs import read_pairs
 from sameface.model.measurement.scores import ListedPairs
 from sameface.model.observer import Progress
-from sameface.model.photo.image import read_photo
 from sameface.training.evaluation.ijb_templates import find_template_lists, read_templates
 
 
@@ -73,7 +72,7 @@ def read_listed(folder: Path, embed: Embed, threads: int, progress: Progress) ->
     pairs = read_pairs(folder / "pairs.txt", images)
     probes, references = [str(pair.probe) for pair in pairs], [str(pair.reference) for pair in pairs]
     names = sorted({*probes, *references})
-    found = embed_all(names, lambda name: read_photo(Path(name)), embed, threads, progress)
+    found = embed_all({name: Path(name) for name in names}, embed, threads, progress)
     people = {who: number for number, who in enumerate(sorted({Path(name).parent.name for name in names}))}
     listed = ListedPairs(
         compare_listed(found.embeddings, probes, references),
@@ -92,7 +91,7 @@ def read_bin(file: Path, embed: Embed, threads: int, progress: Progress) -> List
     """Embed and compare a verification set of InsightFace: two pictures and a flag per pair."""
     pictures, same = unpickle_bin(file)
     names = [str(number) for number in range(len(pictures))]
-    found = embed_all(names, lambda name: pictures[int(name)], embed, threads, progress)
+    found = embed_all(dict(zip(names, pictures, strict=True)), embed, threads, progress)
     each: Keys = np.arange(len(same))
     folds = each * FOLDS // len(same)
     pairs = ListedPairs(compare_listed(found.embeddings, names[::2], names[1::2]), same, each, each, folds)
@@ -138,6 +137,6 @@ def read_template_pairs(
 ) -> ListedFaces:
     """Embed and compare the pairs of templates that IJB lists, each template of several pictures."""
     templates = read_templates(faces, pairs)
-    names = list(dict.fromkeys(templates.pictures))
-    found = embed_all(names, lambda name: read_photo(images / name), embed, threads, progress)
+    pictures = {name: images / name for name in templates.pictures}
+    found = embed_all(pictures, embed, threads, progress)
     return ListedFaces(templates.compare(found.embeddings), found.count, found.failed, "people")

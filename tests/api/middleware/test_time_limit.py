@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -10,12 +11,15 @@ from contextlib import contextmanager
 import httpx
 import pytest
 from fastapi import BackgroundTasks, Request
+from PIL import ImageFile
 
 from sameface.api.errors import REFUSAL_SECONDS
+from sameface.model.photo.image import PhotoFile
 from sameface.model.runtime.work_queue import WorkQueue
 from tests.api.problems import expect
+from tests.attack.crafted_photos import add_scans
 from tests.conftest import wait_for
-from tests.pictures import photo_of
+from tests.pictures import draw_photo, encode, photo_of
 
 HALF_A_REQUEST = (
     b"POST /v1/detect HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=edge\r\n"
@@ -82,6 +86,20 @@ def test_a_request_that_waits_too_long_times_out_and_frees_its_place(serve) -> N
     with serve(threads=1, queue=8, request_seconds=0.2) as client, busy(workers_of(client), jobs=1):
         expect(client.post("/v1/detect", files={"image": photo_of(1)}), 503, "timed_out")
         wait_for(lambda: workers_of(client).taken == 1)
+
+
+def test_a_photo_whose_request_is_over_is_decoded_no_further(serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = PhotoFile.read
+
+    def read_slowly(self: PhotoFile, size: int = -1) -> bytes:
+        time.sleep(0.2 if size == ImageFile.MAXBLOCK else 0)
+        return read(self, size)
+
+    photo = add_scans(encode(draw_photo(1), "JPEG", progressive=True), 80)  # over 16 s, at this pace
+    with serve(threads=1, request_seconds=0.5) as client:
+        monkeypatch.setattr(PhotoFile, "read", read_slowly)
+        expect(client.post("/v1/detect", files={"image": photo}), 503, "timed_out")
+        wait_for(lambda: workers_of(client).taken == 0, seconds=8)
 
 
 def test_an_upload_that_never_ends_times_out(serve) -> None:

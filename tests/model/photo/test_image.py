@@ -2,8 +2,6 @@
 
 import io
 import struct
-import threading
-import time
 import zlib
 
 import numpy as np
@@ -11,7 +9,8 @@ import pytest
 from PIL import Image
 
 from sameface.model.errors import ImageTooLarge, UnreadableImage, UnsupportedImage
-from sameface.model.photo.image import ImageLimits, PixelBudget, count_pixels, decode_image
+from sameface.model.photo.image import START_OF_SCAN, ImageLimits, PhotoFile, decode_image
+from tests.attack.crafted_photos import add_scans
 from tests.pictures import encode
 
 LIMITS = ImageLimits()
@@ -249,27 +248,36 @@ def test_as_many_bytes_as_allowed_are_read_and_one_more_is_refused() -> None:
     assert refusal.value.facts == {"limit": len(photo) - 1}
 
 
-def test_photos_wait_for_room_and_a_large_one_is_taken_alone() -> None:
-    budget, seen = PixelBudget(100), []
-
-    def decode(pixels: int) -> None:
-        with budget.holding(pixels):
-            seen.append(budget.taken)
-            time.sleep(0.02)
-
-    threads = [threading.Thread(target=decode, args=(pixels,)) for pixels in (60, 60, 30, 500, 20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(10)
-    assert len(seen) == 5
-    assert max(taken for taken in seen if taken < 500) <= 100
-    assert 500 in seen
-    assert budget.taken == 0
+def draw_slow_jpeg() -> bytes:
+    """A small file that takes its decoder a second: one scan over nine megapixels, many times."""
+    return add_scans(encode(Image.new("L", (3000, 3000)), "JPEG", progressive=True), 90)
 
 
-def test_the_header_tells_how_much_a_photo_will_cost() -> None:
-    assert count_pixels(encode(Image.new("RGB", (30, 20)), "WEBP"), ImageLimits()) == 600
-    assert count_pixels(Image.new("RGB", (30, 20)), ImageLimits()) == 600
-    assert count_pixels(b"nothing", ImageLimits()) == 0
-    assert count_pixels(encode(Image.new("RGB", (30, 20))), ImageLimits(max_pixels=100)) == 100
+def test_decoding_that_takes_too_long_is_stopped() -> None:
+    photo = draw_slow_jpeg()
+    assert decode_image(photo, LIMITS).size == (3000, 3000)
+    with pytest.raises(ImageTooLarge, match=r"takes over 0\.01 s") as refusal:
+        decode_image(photo, ImageLimits(max_decode_seconds=0.01))
+    assert refusal.value.facts == {"limit": 0.01}
+
+
+def test_the_decoder_comes_back_after_every_scan(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = []
+    read = PhotoFile.read
+
+    def look(self: PhotoFile, size: int = -1) -> bytes:
+        blocks.append(read(self, size))
+        return blocks[-1]
+
+    monkeypatch.setattr(PhotoFile, "read", look)
+    decode_image(draw_slow_jpeg(), LIMITS)
+    assert max(block.count(START_OF_SCAN) for block in blocks) == 1
+    assert sum(block.count(START_OF_SCAN) for block in blocks) > 90
+
+
+def test_a_scan_inside_a_thumbnail_does_not_cut_the_headers_short() -> None:
+    exif = Image.Exif()
+    exif[0x927C] = encode(draw_corners(), "JPEG")  # a maker's note holds what it likes
+    photo = encode(draw_corners(), "JPEG", exif=exif)
+    assert photo.count(START_OF_SCAN) > 1
+    assert_shows_corners(decode_image(photo, LIMITS))

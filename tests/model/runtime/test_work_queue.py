@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from sameface.model.errors import Overloaded
-from sameface.model.runtime.work_queue import WorkQueue
+from sameface.model.runtime.work_queue import Unwanted, WorkQueue, stop_if_unwanted
 
 PATIENCE_SECONDS = 20
 
@@ -298,3 +298,45 @@ def test_a_cancelled_caller_leaves_nothing_of_its_photo_behind() -> None:
 
     assert asyncio.run(give_up()) is None
     workers.close()
+
+
+def test_work_that_nobody_waits_for_any_more_stops_at_its_next_step() -> None:
+    queue, begun, stopped = WorkQueue(1, 1), threading.Event(), threading.Event()
+
+    def work(_: int) -> None:
+        begun.set()
+        try:
+            while not stopped.wait(0.001):
+                stop_if_unwanted()
+        except Unwanted:
+            stopped.set()
+
+    async def give_up() -> None:
+        asked = asyncio.ensure_future(queue.run_all(work, [1]))
+        assert await asyncio.to_thread(begun.wait, PATIENCE_SECONDS)
+        asked.cancel()
+
+    asyncio.run(give_up())
+    assert stopped.wait(PATIENCE_SECONDS)
+    queue.close()
+    stop_if_unwanted()  # outside a job nothing is unwanted
+
+
+def test_the_failure_of_one_photo_stops_the_other() -> None:
+    queue, stopped = WorkQueue(2, 2), threading.Event()
+    both = threading.Barrier(2, timeout=PATIENCE_SECONDS)
+
+    def work(item: int) -> None:
+        both.wait()
+        if item == 0:
+            raise ValueError("a bad photo")
+        try:
+            while not stopped.wait(0.001):
+                stop_if_unwanted()
+        except Unwanted:
+            stopped.set()
+
+    with pytest.raises(ValueError, match="a bad photo"):
+        asyncio.run(queue.run_all(work, [0, 1]))
+    assert stopped.wait(PATIENCE_SECONDS)
+    queue.close()

@@ -1,0 +1,62 @@
+"""Bounds the memory of decoded photos: those of all threads together, waiting for room."""
+
+import ctypes
+import io
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from PIL import Image
+
+from sameface.model.faces import Photo
+from sameface.model.photo.image import FORMATS, ImageLimits
+from sameface.model.runtime.work_queue import stop_if_unwanted
+
+LARGE_PHOTO = 10_000_000  # pixels, from which the allocator is asked to return what it keeps
+LOOK_SECONDS = 1.0  # after which a photo that waits looks whether it is still wanted
+
+
+class PixelBudget:
+    """The decoded pixels of all threads: a photo waits for room; one above the limit is taken alone."""
+
+    def __init__(self, limits: ImageLimits) -> None:
+        self.limits = limits
+        self.taken = 0
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def holding(self, photo: Photo) -> Iterator[None]:
+        """Hold room for the pixels of `photo` during the block."""
+        pixels = count_pixels(photo, self.limits.max_pixels)
+        with self._changed:
+            while self.taken and self.taken + pixels > self.limits.max_decoded_pixels:
+                self._changed.wait(LOOK_SECONDS)
+                stop_if_unwanted()
+            self.taken += pixels
+        try:
+            yield
+        finally:
+            with self._changed:
+                self.taken -= pixels
+                self._changed.notify_all()
+            if pixels > LARGE_PHOTO:
+                return_freed_memory()
+
+
+def count_pixels(photo: Photo, most: int) -> int:
+    """The pixels of a photo by its header, at most `most`; 0 if the header cannot be read."""
+    if isinstance(photo, Image.Image):
+        return min(photo.width * photo.height, most)
+    try:
+        with Image.open(io.BytesIO(photo), formats=FORMATS) as image:
+            return min(image.width * image.height, most)
+    except Exception:  # a decoder fed with hostile bytes may raise anything
+        return 0
+
+
+def return_freed_memory() -> None:
+    """Let glibc return freed memory to the system, which its arenas keep else; other libcs need no asking."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL("libc.so.6").malloc_trim(0)
