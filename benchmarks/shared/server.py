@@ -23,6 +23,12 @@ class Server:
         """Resident memory of the process now."""
         return read_resident_bytes(self.pid) / 1024**2
 
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU time of the process so far, user and system, as getrusage counts it."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text("ascii").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
 
 def read_resident_bytes(pid: int) -> int:
     """Resident memory of the process `pid` now."""
