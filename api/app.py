@@ -10,6 +10,7 @@ from fastapi_swagger import patch_fastapi
 from starlette.middleware.cors import CORSMiddleware
 
 from sameface.api.body.read_body import UploadBudget
+from sameface.api.dependencies import KNOWN_OPTIONS
 from sameface.api.errors import add_error_handlers
 from sameface.api.metrics import Metrics
 from sameface.api.middleware.host_check import HostCheck
@@ -64,7 +65,9 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
     app.state.metrics = Metrics()
     app.state.pipeline = app.state.gallery = app.state.failure = None
     app.state.uploads = UploadBudget(settings.max_upload_bytes)
-    for noun in (verify, faces, collections, batch, people, identify, models, calibrations, health, metrics):
+    for noun in (verify, faces, collections, batch, people, identify, models, calibrations):
+        app.include_router(noun.router, dependencies=[KNOWN_OPTIONS])
+    for noun in (health, metrics):  # asked by tools, which may add parameters of their own
         app.include_router(noun.router)
     add_error_handlers(app)
     patch_fastapi(app)  # serves the scripts of /docs itself: no CDN learns who opens the page

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import Depends, Header, Path, Request
 
-from sameface.api.errors import NotReady
+from sameface.api.errors import InvalidRequest, NotReady
 from sameface.model.gallery.gallery import Gallery as OpenGallery
 from sameface.model.pipeline import Pipeline as LoadedPipeline
 from sameface.model.store.records import ID_LENGTH, ID_PATTERN
@@ -37,6 +37,24 @@ async def require_room(request: Request) -> None:
     loaded(request)[0].queue.check_room()
 
 
+async def refuse_unknown_options(request: Request) -> None:
+    """Refuse parameters in the address that the route does not have: ignored, they would decide nothing."""
+    if not request.query_params:
+        return
+    operation = request.app.openapi()["paths"][request.scope["route"].path][request.method.lower()]
+    known = [option["name"] for option in operation.get("parameters", ()) if option["in"] == "query"]
+    unknown = [name for name in request.query_params if name not in known]
+    if unknown:
+        elsewhere = "options are fields of the form or of the JSON" if "requestBody" in operation else ""
+        here = f"the address takes {', '.join(known)}" if known else elsewhere or "the address takes none"
+        raise InvalidRequest(
+            f"Unknown parameters in the address, {', '.join(unknown[:5])}: {here}.",
+            errors=[
+                {"field": f"query.{name}"[:100], "problem": "is not known here"} for name in unknown[:20]
+            ],
+        )
+
+
 async def get_gallery(request: Request) -> OpenGallery:
     """The loaded gallery, with the people of all collections."""
     return loaded(request)[1]
@@ -54,3 +72,4 @@ Collection = Annotated[StoredCollection, Depends(get_collection)]
 IdempotencyKey = Annotated[str | None, Header(max_length=255)]
 
 ROOM = Depends(require_room)
+KNOWN_OPTIONS = Depends(refuse_unknown_options)

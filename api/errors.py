@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -167,11 +167,30 @@ def internal_error() -> SamefaceError:
     return SamefaceError("The server failed; its log has the details under this request id.")
 
 
-def to_invalid_request(errors: Sequence[Any]) -> InvalidRequest:
-    """An InvalidRequest from pydantic's `errors`, without the quoted input: it may be somebody's face."""
-    found = [{"field": name_field(error), "problem": error["msg"]} for error in errors[:20]]
-    sentence = "; ".join(f"{entry['field']}: {entry['problem']}" for entry in found[:5])
+# What pydantic's types of errors are called here; all others are said in pydantic's words.
+PHRASES = {
+    "missing": "is missing",
+    "extra_forbidden": "is not known here",
+    "string_pattern_mismatch": "may have letters, digits and . _ ~ - alone, and not be . or ..",
+}
+
+
+def to_invalid_request(errors: Sequence[Any], fields: Collection[str] = ()) -> InvalidRequest:
+    """An InvalidRequest from pydantic's `errors`, without the quoted input: it may be somebody's face.
+
+    If a field is unknown, the sentence names those that the request takes, `fields`.
+    """
+    found = [{"field": name_field(error), "problem": name_problem(error)} for error in errors[:20]]
+    sentence = "; ".join(f"{entry['field']} {entry['problem']}" for entry in found[:5])
+    if fields and any(error["type"] == "extra_forbidden" and len(error["loc"]) == 1 for error in errors):
+        sentence += f". The fields of this request are {', '.join(fields)}"
     return InvalidRequest(f"The request does not fit: {sentence}.", errors=found)
+
+
+def name_problem(error: ErrorDetails) -> str:
+    """What is wrong with a field, to be read after its name."""
+    said = error["msg"].removeprefix("Value error, ").replace("Input should", "should")
+    return PHRASES.get(error["type"], said[:1].lower() + said[1:])
 
 
 def name_field(error: ErrorDetails) -> str:

@@ -12,7 +12,7 @@ from sameface.model.errors import IdempotencyKeyReused, InvalidArgument, PersonN
 from sameface.model.faces import EmbeddedFace, Embedding, Photo, Value
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.photo.image import encode_png, hash_photo
-from sameface.model.pipeline import Pipeline
+from sameface.model.pipeline import PhotoFaces, Pipeline
 from sameface.model.store.records import Collection, NewFace, NewPerson, RememberedResponse
 
 
@@ -173,7 +173,7 @@ async def embed_requests(
             found = pipeline.embed_one_face(photo, request.faces, request.min_quality, name="photo")
         except SamefaceError as error:
             return error
-        return to_new_face(found.faces[0], photo)
+        return to_new_face(found, photo)
 
     photos = [(request, photo) for request in requests for photo in request.photos]
     embedded = iter(await embed_all(embed, photos) if photos else ())
@@ -290,8 +290,14 @@ def make_id() -> str:
     return secrets.token_hex(12)
 
 
-def to_new_face(face: EmbeddedFace, photo: Photo) -> NewFace:
+def to_new_face(found: PhotoFaces[EmbeddedFace], photo: Photo) -> NewFace:
     """The face to enrol, with its crop, which the store keeps only if the collection stores crops."""
+    [face] = found.faces
     return NewFace(
-        make_id(), face.embedding.values, face.quality.score, hash_photo(photo), encode_png(face.crop)
+        make_id(),
+        face.embedding.values,
+        face.quality.score,
+        hash_photo(photo),
+        encode_png(face.crop),
+        faces_found=found.faces_found,
     )

@@ -1,4 +1,4 @@
-"""Warnings about newcomers: a photo seen before, a face like another person's or unlike the person's own."""
+"""Warnings about newcomers: a group photo, one seen before, a face like another's or unlike the own ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,10 +20,11 @@ CANDIDATES = 2  # per face: the person itself, if enrolled before, and the most 
 class EnrollWarning(Value):
     """Something odd about a face that was enrolled all the same."""
 
-    code: str  # same_photo, looks_like_another_person, unlike_own_faces or embedding_normalised
+    code: str  # the names of the HTTP API
     face_id: str
     person_id: str | None = None
     similarity: float | None = None
+    faces_found: int | None = None
 
 
 Entry: TypeAlias = tuple[str, NewFace]  # the id of a newcomer, and one of the newcomer's faces
@@ -35,7 +36,7 @@ def find_warnings(
     """The warnings about each newcomer, who is compared with the collection and with the other newcomers."""
     entries = [(newcomer.person_id, face) for newcomer in newcomers for face in newcomer.faces]
     by_face = zip(
-        [warn_of_normalised(face) for _, face in entries],
+        [warn_of_several(face) + warn_of_normalised(face) for _, face in entries],
         warn_of_same_photos(gallery, collection, entries),
         warn_of_likenesses(gallery, collection, entries),
         strict=True,
@@ -44,6 +45,13 @@ def find_warnings(
         [warning for _ in newcomer.faces for kind in next(by_face) for warning in kind]
         for newcomer in newcomers
     ]
+
+
+def warn_of_several(face: NewFace) -> list[EnrollWarning]:
+    """A warning if the photo shows more people than the one who was taken from it."""
+    if face.faces_found == 1:
+        return []
+    return [EnrollWarning("several_faces", face.face_id, faces_found=face.faces_found)]
 
 
 def warn_of_normalised(face: NewFace) -> list[EnrollWarning]:

@@ -55,6 +55,7 @@ class Decision(Value):
     threshold: float
     target_fmr: float | None
     estimated_fmr: float | None
+    estimated_fmr_is_bound: bool
     extrapolated: bool
     calibration: str | None
     model: str
@@ -88,6 +89,7 @@ async def verify(pipeline: Pipeline, gallery: Gallery, request: VerifyRequest) -
         threshold=threshold.value,
         target_fmr=threshold.target,
         estimated_fmr=judgement.estimated_fmr,
+        estimated_fmr_is_bound=judgement.estimated_fmr_is_bound,
         extrapolated=judgement.extrapolated,
         calibration=threshold.calibration_name,
         model=pipeline.embedder.bundle.contract.name,

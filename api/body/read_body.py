@@ -98,7 +98,8 @@ def body_of(schema: type[Body]) -> Callable[[Request], Awaitable[Body]]:
             return parsed
         if not kind and not context_of(request.scope).has_body:
             return validate(schema, {})
-        raise UnsupportedMediaType("Send multipart/form-data or application/json.")
+        hint = f", such as curl -F {next(iter(photos))}=@photo.jpg" if photos else ""
+        raise UnsupportedMediaType(f"Send multipart/form-data{hint}, or application/json.")
 
     return read
 
@@ -148,7 +149,7 @@ def parse_json(body: bytes | bytearray, schema: type[Body]) -> Body:
     except ValidationError as error:
         if error.errors(include_input=False, include_url=False)[0]["type"] == "json_invalid":
             raise InvalidRequest("The body is not valid JSON.") from None
-        raise refuse(error) from None
+        raise refuse(error, schema) from None
 
 
 def validate(schema: type[Body], fields: Any) -> Body:
@@ -156,9 +157,9 @@ def validate(schema: type[Body], fields: Any) -> Body:
     try:
         return schema.model_validate(fields)
     except ValidationError as error:
-        raise refuse(error) from None
+        raise refuse(error, schema) from None
 
 
-def refuse(error: ValidationError) -> InvalidRequest:
+def refuse(error: ValidationError, schema: type[BaseModel]) -> InvalidRequest:
     """An InvalidRequest from pydantic's `error`, without the input that pydantic quotes."""
-    return to_invalid_request(error.errors(include_input=False, include_url=False))
+    return to_invalid_request(error.errors(include_input=False, include_url=False), schema.model_fields)

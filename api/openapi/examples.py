@@ -30,6 +30,7 @@ VERIFY = {
     "threshold": 0.415249,
     "target_fmr": 0.0001,
     "estimated_fmr": 0.000004135,
+    "estimated_fmr_is_bound": True,
     "extrapolated": False,
     "calibration": "sface-2021dec/lfw-dev",
     "model": "sface-2021dec",
@@ -117,7 +118,13 @@ ENROLLED = {
     "faces": [{"face_id": "9f2c41d07a", "image": 0, "quality": 0.93}],
     "rejected": [{"image": 1, "code": "no_face_found", "detail": "No face was found in the photo."}],
     "warnings": [
-        {"code": "looks_like_another_person", "face_id": "9f2c41d07a", "person_id": "eve", "similarity": 0.52}
+        {
+            "code": "looks_like_another_person",
+            "face_id": "9f2c41d07a",
+            "person_id": "eve",
+            "similarity": 0.52,
+            "faces_found": None,
+        }
     ],
 }
 CANDIDATE = {"person_id": "ada", "name": "Ada", "similarity": 0.684213, "face_id": "9f2c41d07a"}

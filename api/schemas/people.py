@@ -98,10 +98,13 @@ class Rejection(Response):
 class EnrollWarning(Response):
     """Something odd about a face that was enrolled all the same."""
 
-    code: Literal["same_photo", "looks_like_another_person", "unlike_own_faces", "embedding_normalised"]
+    code: Literal[
+        "several_faces", "same_photo", "looks_like_another_person", "unlike_own_faces", "embedding_normalised"
+    ]
     face_id: str
-    person_id: str | None = None
+    person_id: str | None = Field(None, description="The other person, of a photo or of a likeness.")
     similarity: float | None = None
+    faces_found: int | None = Field(None, description="The faces in the photo, if there are several.")
 
 
 class EnrollResponse(Response):

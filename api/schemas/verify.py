@@ -71,6 +71,9 @@ class VerifyResponse(Response):
         description="The false match rate if the threshold stood at this similarity; unless `extrapolate`"
         " was sent, never below the lowest rate that the calibration's data supports."
     )
+    estimated_fmr_is_bound: bool = Field(
+        description="The calibration's data only says that the rate is lower than `estimated_fmr`."
+    )
     extrapolated: bool = Field(
         description="The threshold or the estimate is beyond what the calibration's data supports."
     )

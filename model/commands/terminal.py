@@ -43,7 +43,8 @@ def describe_decision(decision: Decision) -> str:
         return answer
     at = f" for FMR {decision.target_fmr:g}" if decision.target_fmr else ""
     beyond = ", extrapolated" if decision.extrapolated else ""
-    return f"{answer}{at}; so similar are {describe_share(decision.estimated_fmr)} strangers{beyond}"
+    fewer = "fewer than " if decision.estimated_fmr_is_bound else ""
+    return f"{answer}{at}; so similar are {fewer}{describe_share(decision.estimated_fmr)} strangers{beyond}"
 
 
 def describe_share(rate: float) -> str:

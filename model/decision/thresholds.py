@@ -38,8 +38,9 @@ class Judgement:
     """Whether a similarity reaches the threshold, and how rare it is among strangers."""
 
     same_person: bool
-    estimated_fmr: float | None  # the error rate if the threshold stood at this similarity
-    extrapolated: bool  # the threshold, or the estimate, rests on the tail beyond the data
+    estimated_fmr: float | None = None  # the error rate if the threshold stood at this similarity
+    estimated_fmr_is_bound: bool = False  # the rate is lower than that, by more than the data can tell
+    extrapolated: bool = False  # the threshold, or the estimate, rests on the tail beyond the data
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +56,20 @@ class Threshold:
     calibration_name: str | None = None
 
     def judge(self, similarity: float) -> Judgement:
-        """The judgement of one similarity."""
-        return Judgement(
-            similarity >= self.value, self.estimate(similarity), self.is_extrapolated(similarity)
-        )
+        """The judgement of one similarity, without an estimate if there is no calibration.
 
-    def estimate(self, similarity: float) -> float | None:
-        """The error rate with the threshold at `similarity`; None without a calibration.
-
-        It is never lower than the data supports, unless the caller allowed to extrapolate.
+        The estimate is never lower than the data supports, unless the caller allowed to extrapolate.
         """
+        same_person = similarity >= self.value
         if not self.calibration:
-            return None
-        fmr = self.calibration.curve.fmr_at(similarity)
-        least = 0.0 if self.extrapolate else self.calibration.lowest_fmr
-        return add_up(max(fmr, least), self.comparisons)
-
-    def is_extrapolated(self, similarity: float) -> bool:
-        """Whether the threshold, or the estimate at this similarity, rests on the tail beyond the data."""
-        if not self.calibration or not self.extrapolate:
-            return False
-        return self.beyond or self.calibration.curve.fmr_at(similarity) < self.calibration.lowest_fmr
+            return Judgement(same_person)
+        fmr, lowest = self.calibration.curve.fmr_at(similarity), self.calibration.lowest_fmr
+        return Judgement(
+            same_person,
+            estimated_fmr=add_up(fmr if self.extrapolate else max(fmr, lowest), self.comparisons),
+            estimated_fmr_is_bound=fmr < lowest and not self.extrapolate,
+            extrapolated=self.extrapolate and (self.beyond or fmr < lowest),
+        )
 
 
 def add_up(fmr: float, comparisons: float) -> float:

@@ -110,7 +110,7 @@ def refuse_unlikely(content: bytes, limits: ImageLimits) -> None:
         raise ImageTooLarge(f"An image may have {limits.max_bytes} bytes.", limit=limits.max_bytes)
     found = sniff_format(content)
     if found is None:
-        raise UnsupportedImage("Send a JPEG, PNG, WebP or BMP image; the content is none of them.")
+        raise UnsupportedImage(f"Send a JPEG, PNG, WebP or BMP image; {describe_content(content)}.")
     if found == "JPEG" and (scans := content.count(START_OF_SCAN)) > MAX_SCANS:
         raise ImageTooLarge(f"The JPEG has {scans} scans; {MAX_SCANS} are allowed.", limit=MAX_SCANS)
 
@@ -124,6 +124,15 @@ def sniff_format(photo: bytes) -> str | None:
     if photo.startswith(b"RIFF") and photo[8:12] == b"WEBP":
         return "WEBP"
     return "BMP" if photo.startswith(b"BM") else None
+
+
+def describe_content(content: bytes) -> str:
+    """What a file of another format seems to be, for the sentence that refuses it."""
+    if content[4:8] == b"ftyp":
+        return "this looks like HEIC or AVIF, as phones write it: convert it to JPEG"
+    if content.startswith(b"data:"):
+        return "this is a data URL: send the bytes that it encodes"
+    return "the content is none of them"
 
 
 def refuse_too_many_pixels(image: Image.Image, max_pixels: int) -> None:

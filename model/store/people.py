@@ -188,7 +188,10 @@ def add_people(connection: Connection, collection: Collection, newcomers: Sequen
                 raise PersonNotFound(f"There is no person {newcomer.person_id!r} in {collection.name!r}.")
             known[newcomer.person_id] = add_person(connection, collection, newcomer)
         elif not (newcomer.may_exist or newcomer.must_exist):
-            raise AlreadyExists(f"There is a person {newcomer.person_id!r} in {collection.name!r} already.")
+            raise AlreadyExists(
+                f"There is a person {newcomer.person_id!r} in {collection.name!r} already: add the faces to"
+                f" this person (POST .../people/{newcomer.person_id}/faces), or choose another id."
+            )
     added = add_faces(connection, collection, known, newcomers)
     add_to_counters(connection, collection, people=len(known) - before, faces=added)
 

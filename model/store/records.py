@@ -106,6 +106,7 @@ class NewFace:
     photo: str | None = None  # the SHA-256 of the photo
     crop: bytes | None = None  # PNG
     normalised: bool = False  # the embedding was sent at another length than 1
+    faces_found: int = 1  # in its photo
     created_at: float | None = None  # None: now
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from sameface.api.errors import PHRASES
 from tests.api.body.memory import peak_megabytes
 from tests.api.problems import expect
 from tests.pictures import photo_of
@@ -173,6 +174,47 @@ def test_a_missing_part(client: httpx.Client) -> None:
     assert problem["errors"][0]["field"] == "probe"
 
 
+def test_a_field_of_another_name_is_answered_with_the_names_that_are_known(client: httpx.Client) -> None:
+    problem = expect(client.post("/v1/detect", files={"file": photo_of(1)}), 422, "invalid_request")
+    assert {"field": "file", "problem": "is not known here"} in problem["errors"]
+    assert {"field": "image", "problem": "is missing"} in problem["errors"]
+    assert "The fields of this request are image, faces" in problem["detail"]
+
+
+def test_problems_are_said_in_words_of_our_own(client: httpx.Client) -> None:
+    files = {"probe": photo_of(1)}
+    wrong = {"person_id": "a b", "collection": "..", "threshold": "2"}
+    problem = expect(client.post("/v1/verify", files=files, data=wrong), 422, "invalid_request")
+    said = {error["field"]: error["problem"] for error in problem["errors"]}
+    assert said["person_id"] == said["collection"] == PHRASES["string_pattern_mismatch"]
+    assert said["threshold"] == "should be less than or equal to 1"
+    problem = expect(client.post("/v1/verify", files=files), 422, "invalid_request")
+    assert "Value error" not in problem["detail"]
+
+
+OPTIONS_IN_THE_ADDRESS = {
+    "/v1/verify?target_fmr=1e-5&threshold=0.9": "options are fields of the form or of the JSON",
+    "/v1/detect?faces=only": "options are fields of the form or of the JSON",
+    "/v1/collections/staff/people?name=Ada": "options are fields of the form or of the JSON",
+    "/v1/collections/staff/identify?threshold=0.9": "options are fields of the form or of the JSON",
+    "/v1/collections/staff/identify/batch?limt=1": "the address takes limit",
+}
+
+
+@pytest.mark.parametrize(("path", "hint"), OPTIONS_IN_THE_ADDRESS.items())
+def test_an_unknown_option_in_the_address_is_refused(client: httpx.Client, path: str, hint: str) -> None:
+    problem = expect(client.post(path, files={"image": photo_of(1)}), 422, "invalid_request")
+    assert hint in problem["detail"]
+    assert problem["errors"][0]["field"].startswith("query.")
+
+
+def test_a_list_refuses_options_that_it_does_not_know(client: httpx.Client, staff: str) -> None:
+    assert client.get(f"{staff}/people?limit=1").status_code == 200
+    problem = expect(client.get(f"{staff}/people?limt=1"), 422, "invalid_request")
+    assert "limt: the address takes limit, cursor" in problem["detail"]
+    assert "takes none" in expect(client.get(f"{staff}?x=1"), 422, "invalid_request")["detail"]
+
+
 def test_the_input_is_never_quoted(client: httpx.Client) -> None:
     response = client.post("/v1/verify", json={"probe": {"base64": "c2VjcmV0!"}, "reference": "c2VjcmV0"})
     assert "c2VjcmV0" not in response.text
@@ -181,7 +223,8 @@ def test_the_input_is_never_quoted(client: httpx.Client) -> None:
 @pytest.mark.parametrize("content_type", ["image/jpeg", "text/plain", "", "multipart/mixed"])
 def test_another_content_type(client: httpx.Client, content_type: str) -> None:
     headers = {"Content-Type": content_type} if content_type else {}
-    expect(client.post("/v1/detect", content=photo_of(1), headers=headers), 415, "unsupported_media_type")
+    answer = client.post("/v1/detect", content=photo_of(1), headers=headers)
+    assert "curl -F image=@photo.jpg" in expect(answer, 415, "unsupported_media_type")["detail"]
 
 
 def test_an_unknown_address_and_a_wrong_method(client: httpx.Client) -> None:

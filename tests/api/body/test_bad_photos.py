@@ -104,3 +104,23 @@ def test_a_photo_sent_as_a_plain_form_field_is_a_photo(client: httpx.Client) -> 
 
 def test_bytes_of_any_kind_are_a_file(client: httpx.Client) -> None:
     assert client.post("/v1/detect", files={"image": io.BytesIO(photo_of(1))}).status_code == 200
+
+
+HINTS = {
+    "HEIC": (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "convert it to JPEG"),
+    "a data URL": (b"data:image/jpeg;base64,/9j/4AAQ", "send the bytes that it encodes"),
+}
+
+
+@pytest.mark.parametrize(("content", "hint"), HINTS.values(), ids=HINTS.keys())
+def test_what_phones_and_browsers_send_is_refused_with_a_hint(
+    client: httpx.Client, content: bytes, hint: str
+) -> None:
+    answer = client.post("/v1/detect", files={"image": content})
+    assert hint in expect(answer, 415, "unsupported_image")["detail"]
+
+
+def test_a_data_url_in_json_is_refused_with_a_hint(client: httpx.Client) -> None:
+    sent = {"image": {"base64": "data:image/png;base64,iVBORw0KGgo="}}
+    problem = expect(client.post("/v1/detect", json=sent), 422, "invalid_request")
+    assert "send the base64 alone" in problem["detail"]

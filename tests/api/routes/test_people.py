@@ -52,7 +52,14 @@ def test_nothing_enrolled_is_the_first_rejection(client: httpx.Client, staff: st
 
 def test_a_known_person_is_not_enrolled_again(client: httpx.Client, staff: str) -> None:
     enrol(client, staff, photo_of(1), person_id="ada")
-    expect(enrol(client, staff, photo_of(2), person_id="ada"), 409, "already_exists")
+    problem = expect(enrol(client, staff, photo_of(2), person_id="ada"), 409, "already_exists")
+    assert "POST .../people/ada/faces" in problem["detail"]
+
+
+def test_somebody_enrolled_from_a_group_photo_is_a_warning(client: httpx.Client, staff: str) -> None:
+    [warning] = enrol(client, staff, photo_of(1, 2), person_id="ada").json()["warnings"]
+    assert (warning["code"], warning["faces_found"]) == ("several_faces", 2)
+    assert enrol(client, staff, photo_of(3), person_id="bob").json()["warnings"] == []
 
 
 def test_oddities_are_reported_and_enrolled_all_the_same(client: httpx.Client, staff: str) -> None:

@@ -245,7 +245,10 @@ def test_a_calibrated_verdict_says_what_a_similarity_means(run, photos, tmp_path
     def verify(*flags: str) -> str:
         return run("verify", photos["ada"], photos["ada again"], *flags, SAMEFACE_RECOGNIZER=str(tmp_path))
 
-    assert "for FMR 0.01; so similar are 1 in 2,653 strangers" in verify("--target-fmr", "0.01").stdout
+    assert (
+        "for FMR 0.01; so similar are fewer than 1 in 2,653 strangers"
+        in verify("--target-fmr", "0.01").stdout
+    )
     refused = verify("--target-fmr", "1e-6")
     assert (refused.returncode, refused.stderr.split(":")[0]) == (2, "fmr_not_supported")
     assert "strangers, extrapolated" in verify("--target-fmr", "1e-6", "--extrapolate").stdout

@@ -47,7 +47,7 @@ def test_the_callers_threshold_comes_first(plain: Thresholds, calibrated: Thresh
     assert plain.for_pair(Rule(threshold=value)).value == value
     chosen = calibrated.for_pair(Rule(threshold=value))
     assert (chosen.value, chosen.target, chosen.beyond) == (value, None, False)
-    assert chosen.estimate(0.3) == pytest.approx(calibrated.calibrations.default.curve.fmr_at(0.3))
+    assert chosen.judge(0.3).estimated_fmr == pytest.approx(calibrated.calibrations.default.curve.fmr_at(0.3))
 
 
 def test_without_a_calibration_the_published_threshold_decides_and_a_rate_is_refused(
@@ -55,7 +55,7 @@ def test_without_a_calibration_the_published_threshold_decides_and_a_rate_is_ref
 ) -> None:
     chosen = plain.for_pair(Rule())
     assert (chosen.value, chosen.target, chosen.calibration_name) == (0.5, None, None)
-    assert chosen.estimate(0.9) is None
+    assert chosen.judge(0.9).estimated_fmr is None
     with pytest.raises(NotCalibrated, match="tiny-recogniser has no calibration"):
         plain.for_pair(Rule(rate=1e-3))
     with pytest.raises(NotCalibrated):
@@ -85,23 +85,26 @@ def test_a_rate_is_refused_exactly_below_what_the_data_supports(calibrated: Thre
     assert refused.value.facts["lowest_supported"] == pytest.approx(LOWEST)
     allowed = calibrated.for_pair(Rule(rate=LOWEST * 0.999, extrapolate=True))
     assert allowed.beyond
-    assert allowed.is_extrapolated(-1)
+    assert allowed.judge(-1).extrapolated
 
 
 def test_an_estimate_is_never_lower_than_the_data_supports_unless_allowed(calibrated: Thresholds) -> None:
     careful = calibrated.for_pair(Rule(rate=0.01))
-    assert careful.estimate(0.99) == pytest.approx(LOWEST)
-    assert not careful.is_extrapolated(0.99)
+    assert careful.judge(0.99).estimated_fmr == pytest.approx(LOWEST)
+    assert not careful.judge(0.99).extrapolated
+    assert careful.judge(0.99).estimated_fmr_is_bound
+    assert not careful.judge(0.1).estimated_fmr_is_bound
     bold = calibrated.for_pair(Rule(rate=0.01, extrapolate=True))
-    assert 0 < bold.estimate(0.99) < LOWEST
-    assert bold.is_extrapolated(0.99)
-    assert not bold.is_extrapolated(0.1)
+    assert 0 < bold.judge(0.99).estimated_fmr < LOWEST
+    assert bold.judge(0.99).extrapolated
+    assert not bold.judge(0.99).estimated_fmr_is_bound
+    assert not bold.judge(0.1).extrapolated
 
 
 def test_a_person_of_several_faces_needs_a_higher_threshold(calibrated: Thresholds) -> None:
     one, four = (calibrated.for_pair(Rule(rate=0.01), faces=faces) for faces in (1, 4))
     assert four.value > one.value
-    assert four.estimate(four.value) == pytest.approx(0.01, rel=0.01)
+    assert four.judge(four.value).estimated_fmr == pytest.approx(0.01, rel=0.01)
 
 
 def test_the_threshold_rises_with_the_gallery_and_the_rate_stays(calibrated: Thresholds) -> None:
