@@ -1,17 +1,22 @@
 """A recipe: all settings of a training run, read from a TOML file."""
 
 import dataclasses
+import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import UnionType
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+from sameface.training.backbones.by_name import BACKBONES
 from sameface.training.data.augment import Augmentation
 from sameface.training.errors import RecipeRefused
+from sameface.training.losses.by_name import HEADS, PAIR_LOSSES
 
 Built = TypeVar("Built")
+
+IN_WORDS = {int: "a whole number", float: "a number", str: "text in quotes", dict: "a table", tuple: "a list"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +108,20 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if not (self.loss.head or self.loss.pair or self.teacher):
-            raise RecipeRefused("a recipe needs something to learn: loss.head, loss.pair or a teacher")
+            raise RecipeRefused(
+                "a recipe needs something to learn: loss.head, as cosface, loss.pair or a teacher"
+            )
         if self.data.blends and (self.loss.pair or not self.teacher):
             raise RecipeRefused("data.blends are nobody's faces: they need a teacher, and no loss.pair")
         for what, value, known in (
+            ("backbone.name", self.backbone.name, BACKBONES),
+            ("loss.head", self.loss.head, HEADS),
+            ("loss.pair", self.loss.pair, PAIR_LOSSES),
             ("optimiser.name", self.optimiser.name, ("sgd", "adamw")),
             ("schedule.kind", self.schedule.kind, ("cosine", "step")),
             ("precision", self.precision, ("float32", "bfloat16", "float16")),
         ):
-            if value not in known:
+            if value is not None and value not in known:
                 raise RecipeRefused(f"{what} is one of {', '.join(known)}, not {value!r}")
         for what, number, least in (
             ("schedule.images", self.schedule.images, 1),
@@ -151,12 +161,12 @@ class Recipe:
 def read_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:
     """Read the recipe at `path`, merged over the recipe that it names as its `base`.
 
-    Each of `changes` is a line of TOML like `schedule.batch = 64`, and is merged last. Paths in a recipe are
-    relative to the working directory; the path of a base is relative to the file that names it.
+    Each of `changes` is like `schedule.batch=64` or `loss.head=arcface`, and is merged last. Paths in the
+    recipe are relative to the working directory; the path of a base is relative to the file that names it.
     """
     written = read_tables(path)
     for change in changes:
-        written = merge(written, parse(change, f"the change {change!r}"))
+        written = merge(written, parse_change(change))
     return build_section(Recipe, {"name": path.stem, **written}, "")
 
 
@@ -180,6 +190,18 @@ def parse(text: str, where: str) -> dict[str, Any]:
         raise RecipeRefused(f"{where} is not TOML: {error}.") from error
 
 
+def parse_change(change: str) -> dict[str, Any]:
+    """Parse `KEY=VALUE`; a value that is no TOML is text, unless it opens a quote, a list or a table."""
+    key, _, value = (part.strip() for part in change.partition("="))
+    if not key or not value:
+        raise RecipeRefused(f"--set takes KEY=VALUE, as in schedule.batch=64, not {change!r}")
+    try:
+        return tomllib.loads(change)
+    except ValueError:
+        quoted = json.dumps(value, ensure_ascii=False)
+        return parse(change if value[0] in "\"'[{" else f"{key} = {quoted}", f"--set {change!r}")
+
+
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Merge two tables; `above` wins, and replaces options whole, since they belong to one name."""
     merged = {**below, **above}
@@ -192,7 +214,7 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 def build_section(kind: type[Built], written: Any, place: str) -> Built:
     """Build the dataclass `kind` from a table; an unknown key is an error that lists the known ones."""
     if not isinstance(written, Mapping):
-        raise RecipeRefused(f"{place or 'the recipe'} is a table, not {written!r}")
+        raise RecipeRefused(f"{place.rstrip('.') or 'the recipe'} is a table, not {written!r}")
     hints = get_type_hints(kind)
     unknown = ", ".join(sorted(f"{place}{key}" for key in written.keys() - hints.keys()))
     if unknown:
@@ -218,11 +240,11 @@ def read_value(hint: Any, value: Any, place: str) -> Any:
     kind = kinds[0]
     if dataclasses.is_dataclass(kind):
         return build_section(kind, value, f"{place}.")  # type: ignore[arg-type]
+    if get_origin(kind) is tuple and isinstance(value, list):
+        return tuple(read_value(get_args(kind)[0], each, f"each of {place}") for each in value)
     if kind is float and type(value) is int:
         return float(value)
-    if isinstance(value, list):
-        return tuple(value)
-    expected = dict if kind == dict[str, Any] else kind
-    if isinstance(expected, type) and type(value) is not expected:
-        raise RecipeRefused(f"{place} is {expected.__name__}, not {value!r}")
+    expected = get_origin(kind) or kind
+    if type(value) is not expected:
+        raise RecipeRefused(f"{place} is {IN_WORDS[expected]}, not {value!r}")
     return value

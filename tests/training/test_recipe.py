@@ -69,15 +69,21 @@ drops = [0.5, 0.8]
         ("[data]\n", "data.path is missing"),
         (SMALL + "surprise = 1", "data.surprise; known are path, min_images"),
         ("surprise = 1\n" + SMALL, "no such key: surprise; known are name, data"),
-        (SMALL + "[schedule]\nbatch = 'many'", "schedule.batch is int, not 'many'"),
-        (SMALL + "[schedule]\nbatch = true", "schedule.batch is int"),
+        (SMALL + "[schedule]\nbatch = 'many'", "schedule.batch is a whole number, not 'many'"),
+        (SMALL + "[schedule]\nbatch = true", "schedule.batch is a whole number, not True"),
         (SMALL + "[schedule]\nkind = 'steep'", "one of cosine, step"),
         (SMALL + "[optimiser]\nname = 'adam'", "one of sgd, adamw"),
         (SMALL + "[loss]\n", "something to learn"),
         (SMALL + "blends = 2", "they need a teacher"),
         ("teacher = 'sface'\n" + SMALL + "blends = -1", "data.blends is at least 0"),
-        (SMALL + "[augmentation]\nflip = 2", "between 0 and 1"),
-        ("data = 3", "data. is a table"),
+        (SMALL + "[augmentation]\nflip = 2", "augmentation.flip lies between 0 and 1"),
+        (SMALL + "[schedule]\ndrops = 0.5", "schedule.drops is a list, not 0.5"),
+        (SMALL + "[schedule]\ndrops = ['late']", "each of schedule.drops is a number, not 'late'"),
+        (SMALL + "[loss]\nhead = 'cosine'", "loss.head is one of softmax, modified_softmax.*, not 'cosine'"),
+        (SMALL + "[loss]\npair = 'triple'", "loss.pair is one of contrastive, triplet, not 'triple'"),
+        (SMALL + "[backbone]\nname = 'resnet'", "backbone.name is one of residual, .*, not 'resnet'"),
+        (SMALL + "[backbone]\nname = 50", "backbone.name is text in quotes, not 50"),
+        ("data = 3", "data is a table"),
         ("[data", "not TOML"),
     ],
 )
@@ -110,6 +116,46 @@ def test_a_recipe_stands_on_its_base_and_changes_come_last(tmp_path: Path) -> No
     recipe = read_recipe(tmp_path / "mine.toml", ["optimiser.rate = 1", "data.path = 'others'"])
     assert (recipe.name, recipe.schedule.batch, recipe.schedule.images) == ("mine", 64, 1280)
     assert (recipe.optimiser.rate, recipe.data.path) == (1.0, "others")
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "value"),
+    [
+        ("loss.head=sphereface", "loss.head", "sphereface"),
+        ("loss.head = arcface", "loss.head", "arcface"),
+        ("loss.head='arcface'", "loss.head", "arcface"),
+        ("data.path=/photos/of José", "data.path", "/photos/of José"),
+        (r"data.path=C:\faces", "data.path", r"C:\faces"),
+        ("schedule.batch=64", "schedule.batch", 64),
+        ("schedule.drops=[0.5]", "schedule.drops", (0.5,)),
+    ],
+)
+def test_a_change_needs_quotes_no_more_than_a_shell_does(
+    tmp_path: Path, change: str, key: str, value: object
+) -> None:
+    (tmp_path / "mine.toml").write_text(SMALL)
+    section, name = key.split(".")
+    assert getattr(getattr(read_recipe(tmp_path / "mine.toml", [change]), section), name) == value
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("no equals", "--set takes KEY=VALUE, as in schedule.batch=64, not 'no equals'"),
+        ("loss.head=", "--set takes KEY=VALUE"),
+        ("=5", "--set takes KEY=VALUE"),
+        ("schedule.drops=[0.5", "--set 'schedule.drops=[0.5' is not TOML"),
+        ("schedule.batch=many", "schedule.batch is a whole number, not 'many'"),
+        ("loss head=arcface", "is not TOML"),
+        ("loss.heads=arcface", "no such key: loss.heads; known are head, "),
+    ],
+)
+def test_a_change_that_cannot_be_made_says_which_key_and_what_it_takes(
+    tmp_path: Path, change: str, said: str
+) -> None:
+    (tmp_path / "mine.toml").write_text(SMALL)
+    with pytest.raises(RecipeRefused, match=re.escape(said)):
+        read_recipe(tmp_path / "mine.toml", [change])
 
 
 def test_options_of_another_head_do_not_shine_through(tmp_path: Path) -> None:

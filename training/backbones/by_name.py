@@ -10,7 +10,7 @@ from sameface.training.backbones.iresnet import IResNet
 from sameface.training.backbones.mobilefacenet import MobileFaceNet
 from sameface.training.backbones.residual import ResidualNet
 from sameface.training.backbones.sphereface import SphereFaceNet
-from sameface.training.by_name import build_choice
+from sameface.training.by_name import Choice
 from sameface.training.errors import RecipeRefused
 
 # Each maps (batch, 3, 112, 112) to (batch, dimension), not normalised: loss and server do that.
@@ -25,10 +25,11 @@ BACKBONES: dict[str, Callable[..., nn.Module]] = {
     "iresnet50": partial(IResNet, (3, 4, 14, 3)),
     "iresnet100": partial(IResNet, (3, 13, 30, 3)),
 }
+BACKBONE = Choice("backbone.name", "backbone.options", BACKBONES)
 
 
 def build_backbone(name: str, dimension: int = 512, **options: Any) -> nn.Module:
     """Build the backbone called `name`, with weights drawn from torch's global generator."""
     if not isinstance(dimension, int) or dimension < 1:
-        raise RecipeRefused(f"an embedding has at least one dimension, not {dimension!r}")
-    return build_choice("backbone", BACKBONES, name, (dimension,), options)
+        raise RecipeRefused(f"backbone.dimension is at least 1, not {dimension!r}")
+    return BACKBONE.build(name, (dimension,), options)

@@ -22,7 +22,7 @@ class IResNet(nn.Module):
     ) -> None:
         super().__init__()
         if not 0 <= dropout < 1:
-            raise RecipeRefused(f"dropout must be at least 0 and below 1, not {dropout}")
+            raise RecipeRefused(f"dropout is at least 0 and below 1, not {dropout}")
         stages = plan_stages(widths, depths)
         self.stem = nn.Sequential(convolve3x3(3, widths[0]), nn.BatchNorm2d(widths[0]), nn.PReLU(widths[0]))
         blocks: list[nn.Module] = []

@@ -34,7 +34,7 @@ def train_recipe(
     ] = False,
     changes: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change the recipe: 'schedule.batch = 64'."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Change the recipe: schedule.batch=64."),
     ] = None,
     data: Data = DEFAULT_DATA,
     as_json: AsJson = False,

@@ -36,11 +36,15 @@ class Augmentation:
         shares = ("flip", "shift", "colour", "brightness", "contrast", "saturation", "low_resolution")
         for field in (*shares, "occlusion", "longest_occlusion"):
             if not 0 <= getattr(self, field) <= 1:
-                raise RecipeRefused(f"{field} must lie between 0 and 1, not at {getattr(self, field)}")
+                raise RecipeRefused(
+                    f"augmentation.{field} lies between 0 and 1, not at {getattr(self, field)}"
+                )
         if not 0 <= self.shift_pixels < CROP_SIDE:
-            raise RecipeRefused(f"shift_pixels must be from 0 to {CROP_SIDE - 1}, not {self.shift_pixels}")
+            raise RecipeRefused(f"augmentation.shift_pixels is 0 to {CROP_SIDE - 1}, not {self.shift_pixels}")
         if not 1 <= self.coarsest_side <= self.finest_side <= CROP_SIDE:
-            raise RecipeRefused(f"coarsest_side and finest_side must rise from 1 to {CROP_SIDE}")
+            raise RecipeRefused(
+                f"augmentation.coarsest_side is 1 to finest_side, and that at most {CROP_SIDE}"
+            )
 
     def apply(self, crops: Tensor, generator: torch.Generator) -> Tensor:
         """Augment RGB crops, uint8 (batch, 3, 112, 112), without writing into them.

@@ -16,6 +16,7 @@ from sameface.training.data.batches import BatchOrder, Loader
 from sameface.training.data.face_set import FaceSet, open_faces
 from sameface.training.distributed import Processes, join_processes
 from sameface.training.errors import CheckpointRefused, RecipeRefused, TrainingDiverged
+from sameface.training.loop.changed_recipe import PAIRS, find_changes, refuse_changes
 from sameface.training.loop.checkpoint import BEST, LAST, load_checkpoint, save_checkpoint
 from sameface.training.loop.learner import Learner
 from sameface.training.loop.pair_accuracy import PairTest
@@ -74,6 +75,7 @@ class Run:
     def __init__(self, recipe: Recipe, folder: Path, faces: FaceSet, learner: Learner) -> None:
         self.recipe, self.folder, self.faces, self.learner = recipe, folder, faces, learner
         self.processes = learner.processes
+        self.fingerprint = faces.fingerprint()
         self.architecture = recipe.architecture() | {"classes": len(faces.identities)}
         self.pair_test = None
         if recipe.evaluation and self.processes.leads:
@@ -92,9 +94,15 @@ class Run:
         self.folder.mkdir(parents=True, exist_ok=True)
         if resume:
             state = load_checkpoint(last, self.architecture)
+            changes = find_changes(state["recipe"], self.recipe)
+            if state.get("faces") == self.fingerprint:
+                changes.pop("data.path", None)  # the same faces in another place
+            refuse_changes(last, changes)
             self.learner.restore(state)
             self.step, self.accuracy = state["step"], state["accuracy"]
-            self.best_accuracy, self._first_losses = state["best_accuracy"], state["first_losses"]
+            if not changes.keys() & PAIRS:  # other pairs have another best
+                self.best_accuracy = state["best_accuracy"]
+            self._first_losses = state["first_losses"]
             self._last_losses.extend(state["last_losses"])
 
     def train(self, interruption: Interruption) -> Outcome:
@@ -171,8 +179,8 @@ class Run:
             kept = self.folder / LAST
             raise TrainingDiverged(
                 f"The loss is {last:.3g} after {self.images} images, and was {first:.3g} at first; "
-                + (f"{kept} is from before: " if kept.exists() else "")
-                + "try a smaller optimiser.rate."
+                + (f"{kept} is from before. " if kept.exists() else "")
+                + "train anew with a smaller optimiser.rate, in another --out."
             )
 
     def save(self, name: str) -> None:
@@ -183,6 +191,7 @@ class Run:
                 "architecture": self.architecture,
                 "recipe": self.recipe.describe(),
                 "data": self.faces.describe(),
+                "faces": self.fingerprint,
                 "step": self.step,
                 "seen": self.images,
                 "accuracy": self.accuracy,

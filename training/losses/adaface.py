@@ -38,10 +38,18 @@ class AdaFaceHead(NormalizedHead):
             dimension, classes, margin=margin, scale=scale, probability=probability, warm_up=warm_up
         )
         if not (concentration >= 0 and 0 <= update_rate <= 1):
-            raise RecipeRefused("a concentration is not negative, and an update rate lies in [0, 1]")
+            raise RecipeRefused("concentration is not negative, and update_rate lies in [0, 1]")
         self.concentration, self.update_rate = concentration, update_rate
         self.register_buffer("norm_mean", torch.tensor(20.0))
         self.register_buffer("norm_deviation", torch.tensor(100.0))
+
+    def check(self, dimension: int, classes: int) -> None:  # noqa: ARG002 - the cosine alone decides
+        """Refuse a margin above 1: the best images are pushed by 2 m, and cosines lie in [-1, 1]."""
+        if self.margin > 1:
+            raise RecipeRefused(
+                "margin is at most 1: the best images are pushed by twice as much, and cosines lie in"
+                f" [-1, 1]; it is {self.margin:g}, and {self.usual_margin} is usual"
+            )
 
     def observe(self, norms: Tensor) -> None:
         """Update the moving averages of the norms, and compute the quality q of each image."""

@@ -21,7 +21,10 @@ class ArcFaceHead(NormalizedHead):
     def check(self, dimension: int, classes: int) -> None:  # noqa: ARG002 - the angle alone decides
         """Refuse a margin above pi / 2: the target logit of even a perfect embedding would be negative."""
         if self.margin > math.pi / 2:
-            raise RecipeRefused(f"an angular margin is at most pi / 2, not {self.margin}")
+            raise RecipeRefused(
+                "margin is an angle of at most pi / 2 (1.5708): beyond it even a perfect embedding has a"
+                f" negative logit; it is {self.margin:g}, and {self.usual_margin} is usual"
+            )
 
     def penalize(self, cosine: Tensor) -> Tensor:
         """cos(t + m), or cos(t) - m sin(m) beyond pi - m."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sameface.training.by_name import build_choice
+from sameface.training.by_name import Choice
 from sameface.training.losses.adaface import AdaFaceHead
 from sameface.training.losses.arcface import ArcFaceHead
 from sameface.training.losses.contrastive import ContrastiveLoss
@@ -27,12 +27,15 @@ HEADS: dict[str, type[MarginHead]] = {
 }
 PAIR_LOSSES: dict[str, type[PairLoss]] = {"contrastive": ContrastiveLoss, "triplet": TripletLoss}
 
+HEAD = Choice("loss.head", "loss.head_options", HEADS)
+PAIR_LOSS = Choice("loss.pair", "loss.pair_options", PAIR_LOSSES)
+
 
 def build_head(name: str, dimension: int, classes: int, /, **options: Any) -> MarginHead:
     """Build the head called `name`; an unknown name or option is an error that lists the known ones."""
-    return build_choice("head", HEADS, name, (dimension, classes), options)
+    return HEAD.build(name, (dimension, classes), options)
 
 
 def build_pair_loss(name: str, /, **options: Any) -> PairLoss:
     """Build the pair loss called `name`; an unknown name or option is an error that lists the known ones."""
-    return build_choice("pair loss", PAIR_LOSSES, name, (), options)
+    return PAIR_LOSS.build(name, (), options)

@@ -18,7 +18,7 @@ class CenterLoss(nn.Module):
     def __init__(self, dimension: int, classes: int, *, alpha: float = 0.5) -> None:
         super().__init__()
         if not 0 <= alpha <= 1:
-            raise RecipeRefused(f"the update rate of centers lies in [0, 1], not at {alpha}")
+            raise RecipeRefused(f"loss.center_rate lies in [0, 1], not at {alpha}")
         self.alpha = alpha
         self.register_buffer("centers", torch.zeros(classes, dimension))  # (classes, dimension)
 

@@ -13,6 +13,8 @@ class ContrastiveLoss(PairLoss):
     are far more. The default margin, 1.2, is a cosine of 0.28.
     """
 
+    largest_margin = 2.0
+
     def __init__(self, *, margin: float = 1.2) -> None:
         super().__init__(margin)
 

@@ -88,16 +88,16 @@ class NormalizedHead(MarginHead):
         self.warm_up = warm_up
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))  # part of a checkpoint
         if not (math.isfinite(self.margin) and self.margin >= self.least_margin):
-            raise RecipeRefused(f"a margin of this head is at least {self.least_margin:g}, not {self.margin}")
+            raise RecipeRefused(f"margin is at least {self.least_margin:g}, not {self.margin}")
         if not (math.isfinite(self.scale) and self.scale > 0):
-            raise RecipeRefused(f"a scale is above 0, not {self.scale}")
+            raise RecipeRefused(f"scale is above 0, not {self.scale}")
         if warm_up < 0:
-            raise RecipeRefused(f"a margin warms up over 0 passes or more, not {warm_up}")
+            raise RecipeRefused(f"warm_up is 0 passes or more, not {warm_up}")
         self.check(dimension, classes)
         least_scale = bound_scale(classes, probability)
         if self.scale < least_scale:
             log.warning(
-                "scale %g is below %.2f: not all %d class centres can reach a probability of %g",
+                "loss.head_options.scale %g is below %.2f: not all %d people can reach a probability of %g",
                 self.scale,
                 least_scale,
                 classes,
@@ -125,7 +125,7 @@ def pick(weights: Tensor, rows: Tensor | None) -> Tensor:
 def bound_scale(classes: int, probability: float) -> float:
     """The least scale at which all C class centres can reach probability P, arXiv:1801.09414."""
     if not 0 < probability < 1:
-        raise RecipeRefused(f"a probability lies between 0 and 1, not at {probability}")
+        raise RecipeRefused(f"probability lies between 0 and 1, not at {probability}")
     C, P = classes, probability  # noqa: N806 - the paper's
     return (C - 1) / C * math.log((C - 1) * P / (1 - P))
 

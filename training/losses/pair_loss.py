@@ -1,7 +1,5 @@
 """What pair losses share: the squared distances between all unit embeddings of a batch."""
 
-import math
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -16,10 +14,15 @@ class PairLoss(nn.Module):
     wider, whatever autocast says.
     """
 
+    largest_margin: float  # no two unit embeddings are farther apart
+
     def __init__(self, margin: float) -> None:
         super().__init__()
-        if not (math.isfinite(margin) and margin > 0):
-            raise RecipeRefused(f"the margin of a pair loss is above 0, not {margin}")
+        if not 0 < margin <= self.largest_margin:
+            raise RecipeRefused(
+                f"margin is above 0 and at most {self.largest_margin:g}, the largest distance of unit"
+                f" embeddings, not {margin:g}"
+            )
         self.margin = margin
 
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:

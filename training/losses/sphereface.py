@@ -49,9 +49,9 @@ class SphereFaceHead(MarginHead):
     ) -> None:
         super().__init__(dimension, classes)
         if margin not in MULTIPLE_ANGLES:
-            raise RecipeRefused(f"a multiplicative margin is 1, 2, 3 or 4, not {margin}")
+            raise RecipeRefused(f"margin is 1, 2, 3 or 4, not {margin}")
         if min(base, gamma, power, lambda_min) < 0:
-            raise RecipeRefused("base, gamma, power and lambda_min of an annealing are not negative")
+            raise RecipeRefused("base, gamma, power and lambda_min are not negative")
         self.margin = int(margin)
         self.base, self.gamma, self.power, self.lambda_min = base, gamma, power, lambda_min
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))  # part of a checkpoint

@@ -14,6 +14,8 @@ class TripletLoss(PairLoss):
     Averaged over all ordered genuine pairs (a, p) of the batch, each with a mined negative n.
     """
 
+    largest_margin = 4.0  # squared
+
     def __init__(self, *, margin: float = 0.2) -> None:
         super().__init__(margin)
 

@@ -71,10 +71,14 @@ def read(file: Path) -> str:
     ("arguments", "said"),
     [
         (("nothing.toml",), "recipe_refused"),
-        (("thin.toml", "--set", "loss.head = 'cosine'"), "known are softmax, modified_softmax"),
+        (("thin.toml", "--set", "loss.head=cosine"), "loss.head is one of softmax, modified_softmax"),
+        (
+            ("thin.toml", "--set", "loss={head='cosface',head_options={margin=2.5}}"),
+            "loss.head_options of cosface: margin is at",
+        ),
         (("thin.toml", "--set", "surprise = 1"), "no such key: surprise"),
         (("thin.toml", "--set", "data.path = 'nowhere'"), "dataset_refused"),
-        (("thin.toml", "--set", "no toml"), "is not TOML"),
+        (("thin.toml", "--set", "no toml"), "--set takes KEY=VALUE"),
         (("thin.toml", "--resume"), "checkpoint_refused"),
     ],
 )

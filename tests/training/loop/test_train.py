@@ -1,6 +1,7 @@
 """The loop on drawn faces: it learns, it stops when asked, and it goes on as if it had not stopped."""
 
 import csv
+import shutil
 import signal
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import torch
 
 from sameface.model.data_folder import DataFolder
 from sameface.training.errors import CheckpointRefused, RecipeRefused, TrainingDiverged
+from sameface.training.loop.changed_recipe import find_changes
 from sameface.training.loop.checkpoint import BEST, LAST, load_checkpoint
 from sameface.training.loop.learner import Learner, choose_precision
 from sameface.training.loop.learning_rate import learning_rate_at
@@ -109,6 +111,73 @@ def test_only_a_run_of_the_same_shape_is_resumed(tmp_path: Path, drawn_faces: Pa
     changed = thin_recipe(tmp_path, drawn_faces, "schedule.images = 64", change)
     with pytest.raises(CheckpointRefused, match="the recipe asks for"):
         train(changed, tmp_path / "run", DataFolder(tmp_path), resume=True)
+
+
+def test_a_changed_recipe_is_not_resumed_and_every_change_is_named(tmp_path: Path, drawn_faces: Path) -> None:
+    before = thin_recipe(
+        tmp_path,
+        drawn_faces,
+        "schedule.images = 32",
+        "loss = { head = 'cosface', head_options = { margin = 0.3 } }",
+    )
+    kept = train(before, tmp_path / "run", DataFolder(tmp_path)).checkpoint.read_bytes()
+    changes = (
+        "schedule.images = 64",
+        "optimiser.rate = 0.05",
+        "loss = { head = 'cosface', head_options = { scale = 20 } }",
+    )
+    with pytest.raises(CheckpointRefused) as refusal:
+        train(
+            thin_recipe(tmp_path, drawn_faces, *changes), tmp_path / "run", DataFolder(tmp_path), resume=True
+        )
+    for change in (
+        "loss.head_options.margin was 0.3 and is not given",
+        "loss.head_options.scale was not given and is 20",
+        "optimiser.rate was 0.1 and is 0.05",
+        "schedule.images was 32 and is 64",
+        "another --out",
+    ):
+        assert change in refusal.value.detail
+    assert (tmp_path / "run" / LAST).read_bytes() == kept
+
+
+def test_what_does_not_touch_the_weights_may_change_when_a_run_is_resumed(
+    tmp_path: Path, drawn_faces: Path, drawn_pairs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        stop_at(6, patch)
+        train(thin_recipe(tmp_path, drawn_faces), tmp_path / "run", DataFolder(tmp_path))
+    moved = drawn_faces.rename(drawn_faces.with_name("moved"))
+    try:
+        changes = (
+            "name = 'other'",
+            "data.memory = 0",
+            "schedule.save = 160",
+            f"evaluation = {{ pairs = '{moved / drawn_pairs.name}', images = '{moved}' }}",
+        )
+        recipe = thin_recipe(tmp_path, moved, *changes)
+        outcome = train(recipe, tmp_path / "run", DataFolder(tmp_path), resume=True)
+    finally:
+        moved.rename(drawn_faces)
+    assert outcome.images == 320
+    assert outcome.best_accuracy is not None
+
+
+def test_other_faces_are_no_more_resumed_than_another_rate(tmp_path: Path, drawn_faces: Path) -> None:
+    train(thin_recipe(tmp_path, drawn_faces, "schedule.images = 32"), tmp_path / "run", DataFolder(tmp_path))
+    others = shutil.copytree(drawn_faces, tmp_path / "others")
+    (others / "0000" / "0000_0003.png").unlink()
+    changed = thin_recipe(tmp_path, others, "schedule.images = 32")
+    with pytest.raises(CheckpointRefused, match=r"data\.path was"):
+        train(changed, tmp_path / "run", DataFolder(tmp_path), resume=True)
+
+
+def test_a_key_that_an_older_version_did_not_know_is_no_change(tmp_path: Path, drawn_faces: Path) -> None:
+    recipe = thin_recipe(tmp_path, drawn_faces)
+    before = recipe.describe()
+    del before["optimiser"]["average"], before["precision"]
+    assert find_changes(before, recipe) == {}
+    assert find_changes({**before, "seed": 2}, recipe) == {"seed": (2, 1)}
 
 
 def test_nothing_to_resume_is_said(tmp_path: Path, drawn_faces: Path) -> None:

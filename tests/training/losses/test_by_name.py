@@ -19,7 +19,9 @@ def test_an_unknown_head_is_refused_with_the_known_ones() -> None:
 
 
 def test_an_unknown_option_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(RecipeRefused, match="no option m; known are margin, scale, probability"):
+    with pytest.raises(
+        RecipeRefused, match=r"loss\.head_options of cosface: no option m; known are margin, scale"
+    ):
         build_head("cosface", 4, 3, m=0.3)
     with pytest.raises(RecipeRefused, match="no option margin; it has none"):
         build_head("modified_softmax", 4, 3, margin=0.3)
@@ -38,7 +40,10 @@ def test_an_unknown_option_is_refused_with_the_known_ones() -> None:
         ("cosface", {"margin": "large"}),
         ("cosface", {"scale": 0.0}),
         ("cosface", {"probability": 1.0}),
+        ("cosface", {"margin": True}),
+        ("cosface", {"margin": 2.5}),
         ("arcface", {"margin": 2.0}),
+        ("adaface", {"margin": 1.1}),
         ("adaface", {"update_rate": 1.5}),
     ],
 )
@@ -47,13 +52,38 @@ def test_a_value_that_cannot_work_is_refused(name: str, options: dict[str, Any])
         build_head(name, 4, 3, **options)
 
 
+@pytest.mark.parametrize(
+    ("name", "margin", "why"),
+    [
+        ("cosface", 2.5, "margin is at most 2, since cosines lie in .* it is 2.5, and 0.35 is usual"),
+        ("arcface", 2.5, r"margin is an angle of at most pi / 2 \(1.5708\).* it is 2.5, and 0.5 is usual"),
+        ("adaface", 1.5, "margin is at most 1: .* it is 1.5, and 0.4 is usual"),
+        ("sphereface", 2.5, "margin is 1, 2, 3 or 4, not 2.5"),
+        ("cosface", "large", "loss.head_options.margin is a number, not 'large'"),
+    ],
+)
+def test_a_margin_that_makes_no_sense_is_refused_with_its_bound_and_why(
+    name: str, margin: Any, why: str
+) -> None:
+    with pytest.raises(RecipeRefused, match=why):
+        build_head(name, 128, 1000, margin=margin)
+
+
+@pytest.mark.parametrize(("name", "largest"), [("contrastive", 2), ("triplet", 4)])
+def test_a_pair_loss_asks_for_no_more_than_the_largest_distance(name: str, largest: float) -> None:
+    assert build_pair_loss(name, margin=largest).margin == largest
+    for margin in (largest + 0.01, math.nan, math.inf):
+        with pytest.raises(RecipeRefused, match=f"at most {largest}, the largest distance"):
+            build_pair_loss(name, margin=margin)
+
+
 def test_one_class_is_refused() -> None:
     with pytest.raises(RecipeRefused, match="two classes"):
         build_head("softmax", 4, 1)
 
 
 def test_an_unknown_loss_or_option_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(RecipeRefused, match="known are contrastive, triplet"):
+    with pytest.raises(RecipeRefused, match=r"loss\.pair is one of contrastive, triplet, not 'quadruplet'"):
         build_pair_loss("quadruplet")
     with pytest.raises(RecipeRefused, match="no option alpha; known are margin"):
         build_pair_loss("triplet", alpha=0.2)

@@ -13,7 +13,14 @@ from sameface.training.losses.cosface import bound_margin
 
 @pytest.mark.parametrize(
     ("classes", "dimension", "bound"),
-    [(8, 2, 1 - math.cos(math.pi / 4)), (3, 2, 1.5), (2, 1, 2.0), (3, 128, 1.5), (129, 128, 129 / 128)],
+    [
+        (8, 2, 1 - math.cos(math.pi / 4)),
+        (3, 2, 1.5),
+        (3, 128, 1.5),
+        (129, 128, 129 / 128),
+        (130, 128, 1.0),
+        (100_000, 4, 1.0),
+    ],
 )
 def test_a_margin_above_the_bound_is_warned_of(
     classes: int, dimension: int, bound: float, caplog: pytest.LogCaptureFixture
@@ -22,14 +29,17 @@ def test_a_margin_above_the_bound_is_warned_of(
     build_head("cosface", dimension, classes, margin=bound - 0.001)
     assert not caplog.records
     build_head("cosface", dimension, classes, margin=bound + 0.001)
-    assert "cannot keep it" in caplog.text
+    assert f"is above {bound:.4f}: {classes} people in {dimension} dimensions cannot" in caplog.text
+    assert "0.35 is usual" in caplog.text
 
 
-def test_where_no_formula_bounds_the_margin_nothing_is_warned_of_and_that_is_said(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    assert bound_margin(130, 128) is None
-    with caplog.at_level(logging.INFO, "sameface.training"):
-        build_head("cosface", 128, 130, margin=0.9)
-    assert [record.levelname for record in caplog.records] == ["INFO"]
-    assert "no formula bounds it" in caplog.text
+def test_two_opposite_classes_keep_the_largest_margin_of_all(caplog: pytest.LogCaptureFixture) -> None:
+    assert bound_margin(2, 1) == 2
+    build_head("cosface", 1, 2, margin=2.0)
+    assert not caplog.records
+
+
+def test_a_usual_recipe_starts_without_a_word_about_its_margin(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "sameface.training"):
+        build_head("cosface", 128, 1474)
+    assert not caplog.records
