@@ -64,6 +64,7 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
     app.state.settings = settings
     app.state.metrics = Metrics()
     app.state.pipeline = app.state.gallery = app.state.failure = None
+    app.state.stopping = False
     app.state.uploads = UploadBudget(settings.max_upload_bytes)
     for noun in (verify, faces, collections, batch, people, identify, models, calibrations):
         app.include_router(noun.router, dependencies=[KNOWN_OPTIONS])

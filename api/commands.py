@@ -17,6 +17,7 @@ from rich.console import Console
 from sameface.api.access.keys import make_key
 from sameface.api.app import create_app, load_parts
 from sameface.api.connections import limit_connections
+from sameface.api.draining import DrainingServer
 from sameface.api.errors import name_field
 from sameface.api.metrics import counting_together
 from sameface.api.settings import PREFIX, Settings
@@ -96,7 +97,7 @@ def run_server(settings: Settings, listener: socket.socket, as_json: bool, *, an
         load_parts(application)
         if application.state.failure:
             raise application.state.failure
-    server = uvicorn.Server(
+    server = DrainingServer(
         uvicorn.Config(
             application,
             log_config=None,
@@ -108,7 +109,9 @@ def run_server(settings: Settings, listener: socket.socket, as_json: bool, *, an
             access_log=False,  # it has paths, with the ids in them: the middleware logs routes
             proxy_headers=False,  # no code uses the client's address
             timeout_graceful_shutdown=math.ceil(settings.request_seconds),
-        )
+        ),
+        application,
+        settings.drain_seconds,
     )
     server.run(sockets=[listener])
     if application.state.failure:

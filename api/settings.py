@@ -70,6 +70,11 @@ class Settings(BaseSettings):
     )
     queue: int = Field(32, ge=1, description="Photos that may wait; beyond, requests are answered with 429.")
     request_seconds: float = Field(30.0, gt=0, description="Time limit of a request, its upload included.")
+    drain_seconds: float = Field(
+        3.0,
+        ge=0,
+        description="After SIGTERM, seconds in which /health/ready says 503 and requests are still taken.",
+    )
     max_connections: int = Field(
         1000, ge=1, description="Connections at one time; fewer where the process has fewer file descriptors."
     )

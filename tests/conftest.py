@@ -163,6 +163,7 @@ def start(data: Path) -> Iterator:
             "SAMEFACE_DATA": str(data),
             "SAMEFACE_RECOGNIZER": str(models / "recogniser"),
             "SAMEFACE_DETECTOR": str(models / "detector"),
+            "SAMEFACE_DRAIN_SECONDS": "0",
         }
         process = subprocess.Popen(
             [sys.executable, "-m", "sameface", "serve", "--port", "0", *flags],

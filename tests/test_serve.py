@@ -36,6 +36,18 @@ def test_sigterm_lets_a_request_that_has_begun_finish(start) -> None:
     process.wait(timeout=20)
 
 
+def test_sigterm_first_turns_readiness_off_and_then_closes_the_port(start) -> None:
+    process = start("--drain-seconds", "60")
+    address = address_of(process)
+    process.send_signal(signal.SIGTERM)
+    wait_for(lambda: httpx.get(f"{address}/health/ready").status_code == 503)
+    assert "stopping" in httpx.get(f"{address}/health/ready").json()["detail"]
+    assert httpx.post(f"{address}/v1/detect", files={"image": photo_of(1)}).status_code == 200
+    process.send_signal(signal.SIGTERM)  # again: at once
+    process.wait(timeout=20)
+    assert refuses_connections(address)
+
+
 def refuses_connections(address: httpx.URL) -> bool:
     try:
         socket.create_connection((address.host, address.port), timeout=1).close()

@@ -1,8 +1,9 @@
 """Liveness and readiness of the server."""
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 
 from sameface.api.dependencies import Pipeline
+from sameface.api.errors import NotReady
 from sameface.api.openapi import examples
 from sameface.api.openapi.responses import responses
 from sameface.api.schemas.health import Live, Ready
@@ -17,8 +18,10 @@ async def live() -> Live:
 
 
 @router.get("/ready", responses=responses(examples.READY, "not_ready"))
-async def ready(pipeline: Pipeline) -> Ready:
-    """Answer 200 once the networks are warm, and say what they run on."""
+async def ready(request: Request, pipeline: Pipeline) -> Ready:
+    """Answer 200 once the networks are warm and until the server stops, and say what they run on."""
+    if request.app.state.stopping:
+        raise NotReady("The server is stopping.")
     sessions = pipeline.embedder.sessions
     return Ready(
         device=sessions.device,
