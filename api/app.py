@@ -4,9 +4,9 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 
 from fastapi import FastAPI
-from fastapi_swagger import patch_fastapi
 from starlette.middleware.cors import CORSMiddleware
 
 from sameface.api.body.read_body import UploadBudget
@@ -16,10 +16,12 @@ from sameface.api.metrics import Metrics
 from sameface.api.middleware.host_check import HostCheck
 from sameface.api.middleware.request_meter import RequestMeter
 from sameface.api.middleware.time_limit import TimeLimit
+from sameface.api.openapi.contract import name_operation, publish_exactly
 from sameface.api.routes import (
     batch,
     calibrations,
     collections,
+    docs,
     faces,
     health,
     identify,
@@ -53,8 +55,9 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
 
     app = FastAPI(
         title="sameface",
-        description="Is this the same face? Detect, embed and verify faces over HTTP.",
-        version="1",
+        description="Is this the same face? Verify, identify, detect and embed faces over HTTP.",
+        version=version("sameface"),
+        generate_unique_id_function=name_operation,
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
@@ -68,10 +71,10 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
     app.state.uploads = UploadBudget(settings.max_upload_bytes)
     for noun in (verify, faces, collections, batch, people, identify, models, calibrations):
         app.include_router(noun.router, dependencies=[KNOWN_OPTIONS])
-    for noun in (health, metrics):  # asked by tools, which may add parameters of their own
+    for noun in (health, metrics, docs):  # asked by tools, which may add parameters of their own
         app.include_router(noun.router)
     add_error_handlers(app)
-    patch_fastapi(app)  # serves the scripts of /docs itself: no CDN learns who opens the page
+    publish_exactly(app)
     # The middleware added last is the outermost: a request meets it first.
     app.add_middleware(TimeLimit, seconds=settings.request_seconds)
     if settings.cors_origins:

@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 from starlette.types import Scope
 
 from sameface.api.middleware.request_context import RequestContext, context_of
@@ -20,6 +21,8 @@ log = logging.getLogger("sameface.errors")
 # The delay of a 429: a client that retries at once would be refused hundreds of times a second, and each
 # refusal takes CPU time from the admitted requests.
 REFUSAL_SECONDS = 0.25
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 # code: status, title. The table in docs/errors.md is tested against this one.
 PROBLEMS: dict[str, tuple[int, str]] = {
@@ -216,5 +219,15 @@ def add_error_handlers(app: FastAPI) -> None:
     async def on_http(request: Request, error: HTTPException) -> Problem:
         named = MethodNotAllowed if error.status_code == 405 else NotFound
         problem = to_problem(named(f"{request.method} {request.url.path}: {error.detail}."), request.scope)
-        problem.headers.update(error.headers or {})
+        if error.status_code == 405:
+            problem.headers["Allow"] = ", ".join(find_methods(app, request.scope))
         return problem
+
+
+def find_methods(app: FastAPI, scope: Scope) -> list[str]:
+    """The methods that the path of a request takes; Starlette names those of the first route alone."""
+    return [
+        method
+        for method in METHODS
+        if any(route.matches({**scope, "method": method})[0] == Match.FULL for route in app.routes)
+    ]

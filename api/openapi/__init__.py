@@ -1,1 +1,1 @@
-"""The parts of openapi.json that FastAPI cannot infer from routes: bodies, problems and examples."""
+"""The parts of openapi.json that FastAPI cannot infer from routes: bodies, problems, examples and links."""

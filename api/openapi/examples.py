@@ -1,6 +1,12 @@
-"""One example per response, shown in the documentation and tested against the schemas."""
+"""One example per request and response, shown in the documentation and tested against the schemas."""
 
+import json
+from collections.abc import Iterable
 from typing import Any
+
+# A PNG of one pixel: nobody's face is in the contract.
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg=="
+PHOTO = {"base64": PIXEL}
 
 FACE = {
     "box": {"left": 371.23, "top": 89.81, "width": 240.06, "height": 329.45},
@@ -104,6 +110,7 @@ COLLECTION = {
     "calibration": None,
     "created_at": "2026-11-16T09:30:00Z",
 }
+NEW_COLLECTION = {**COLLECTION, "people": 0, "faces": 0, "revision": 0}
 COLLECTIONS = {"items": [COLLECTION], "next_cursor": None}
 PERSON = {
     "person_id": "ada",
@@ -157,3 +164,20 @@ BATCH_ENROLLED: list[dict[str, Any]] = [
     {"id": "1", "person_id": "ada", "faces": ENROLLED["faces"], "warnings": []},
     {"id": "2", "error": NOT_ENROLLED},
 ]
+
+
+def to_lines(entries: Iterable[dict[str, Any]]) -> str:
+    """The entries as NDJSON."""
+    return "".join(json.dumps(entry) + "\n" for entry in entries)
+
+
+def show(example: dict[str, Any]) -> dict[str, str]:
+    """The example of a JSON body or answer, as text until `restore`: FastAPI would leave out what is null."""
+    return {"example": json.dumps(example)}
+
+
+def restore(content: dict[str, Any]) -> None:
+    """Turn the example of JSON `content`, by its media types, into what `show` was given."""
+    shown = content.get("application/json", {})
+    if "example" in shown:
+        shown["example"] = json.loads(shown["example"])

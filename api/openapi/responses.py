@@ -1,84 +1,72 @@
-"""What FastAPI cannot infer from a route: its body in two encodings, and its problems."""
+"""The responses of a route that FastAPI cannot infer: its problems, its example, the lines of a batch."""
 
-import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
-from pydantic import BaseModel
+from sameface.api.errors import PROBLEMS, describe_problem
+from sameface.api.openapi.bodies import lines_of
+from sameface.api.openapi.examples import show, to_lines
+from sameface.api.openapi.links import Links
+from sameface.api.openapi.schemas import refer_to
+from sameface.api.schemas.batch import BatchFailed
+from sameface.api.schemas.problems import Problem
 
-from sameface.api.body.read_body import find_photos
-from sameface.api.errors import describe_problem
+Responses: TypeAlias = dict[int | str, dict[str, Any]]
 
-KEY_PROBLEMS = ("unauthorized", "forbidden", "host_not_allowed", "not_ready", "timed_out")
-COLLECTION_PROBLEMS = (*KEY_PROBLEMS, "collection_not_found", "model_mismatch", "invalid_request")
+EVERYWHERE = ("host_not_allowed", "internal", "timed_out")  # of the middleware
+KEY_PROBLEMS = ("unauthorized", "forbidden", "not_ready", "invalid_request")
+COLLECTION_PROBLEMS = (*KEY_PROBLEMS, "collection_not_found", "model_mismatch")
 RATE_PROBLEMS = ("not_calibrated", "fpir_not_supported", "calibration_not_found")
 BATCH_PROBLEMS = (*COLLECTION_PROBLEMS, "unsupported_media_type", "overloaded")
-PHOTO_PROBLEMS = (
+BODY_PROBLEMS = (
     *KEY_PROBLEMS,
-    "unreadable_image",
-    "image_too_large",
     "body_too_large",
+    "image_too_large",
     "too_many_images",
-    "unsupported_image",
     "unsupported_media_type",
-    "invalid_request",
-    "several_faces_found",
     "overloaded",
 )
+PHOTO_PROBLEMS = (*BODY_PROBLEMS, "unreadable_image", "unsupported_image", "several_faces_found")
 
-
-def document_body(schema: type[BaseModel]) -> dict[str, Any]:
-    """The OpenAPI request body for `schema`: a form, or JSON with images as base64."""
-    in_json = schema.model_json_schema()
-    in_form = schema.model_json_schema()
-    example: dict[str, Any] = {}
-    photos = find_photos(schema)
-    for name, field in in_form["properties"].items():
-        if name in photos:
-            photo = {"base64": "/9j/4AAQSkZJRgABAQAAAQABAAD..."}
-            file = {"type": "string", "contentMediaType": "application/octet-stream"}
-            example[name] = [photo] if photos[name] else photo
-            in_form["properties"][name] = {
-                **({"type": "array", "items": file} if photos[name] else file),
-                "description": field.get("description", ""),
-            }
-    content = {
-        "multipart/form-data": {"schema": in_form},
-        "application/json": {"schema": in_json, "example": example},
-    }
-    return {"requestBody": {"required": True, "content": content}}
-
-
-def document_batch(schema: type[BaseModel]) -> dict[str, Any]:
-    """The OpenAPI request body of a batch: NDJSON with a `schema` per line, or a form of photos."""
-    photos = {"images": {"type": "array", "items": {"type": "string", "contentMediaType": "image/*"}}}
-    content = {
-        "application/x-ndjson": {
-            "schema": schema.model_json_schema(),
-            "example": '{"id": "1", "image": {"base64": "/9j/4AAQSkZJRgABAQAAAQABAAD..."}}\n',
-        },
-        "multipart/form-data": {"schema": {"type": "object", "properties": photos}},
-    }
-    return {"requestBody": {"required": True, "content": content}}
-
-
-def stream(lines: Sequence[dict[str, Any]], *codes: str) -> dict[int | str, dict[str, Any]]:
-    """The OpenAPI responses of a batch: the example `lines`, or before the first a problem of `codes`."""
-    example = "".join(json.dumps(line) + "\n" for line in lines)
-    return responses(None, *codes) | {200: {"content": {"application/x-ndjson": {"example": example}}}}
+SECONDS = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
+HEADERS = {
+    "unauthorized": {"WWW-Authenticate": {"description": "`Bearer`.", "schema": {"type": "string"}}},
+    "overloaded": SECONDS,
+    "not_ready": SECONDS,
+}
 
 
 def responses(
-    example: dict[str, Any] | None, *codes: str, success: int = 200
-) -> dict[int | str, dict[str, Any]]:
+    example: dict[str, Any] | None, *codes: str, success: int = 200, links: Links | None = None
+) -> Responses:
     """The OpenAPI responses of a route: `example` with the status `success`, or a problem of `codes`."""
-    shown = {"content": {"application/json": {"example": example}}} if example else {}
-    documented: dict[int | str, dict[str, Any]] = {success: shown}
-    for code in codes:
-        problem = describe_problem(code, "What exactly happened and what to do about it.", "4f1c")
-        response = documented.setdefault(
-            problem["status"], {"description": "", "content": {"application/problem+json": {"examples": {}}}}
-        )
+    return {success: answer(example, links), **document_problems(*codes)}
+
+
+def answer(example: dict[str, Any] | None, links: Links | None = None) -> dict[str, Any]:
+    """The OpenAPI response of a request that succeeds, whose schema FastAPI knows."""
+    content = {"content": {"application/json": show(example)}} if example else {}
+    return {**content, **({"links": links} if links else {})}
+
+
+def stream(line: Any, lines: Sequence[dict[str, Any]], *codes: str) -> Responses:
+    """The OpenAPI responses of a batch: lines of the type `line`, or before them a problem of `codes`."""
+    schema = lines_of(refer_to(line | BatchFailed, "serialization"))
+    content = {"application/x-ndjson": {"schema": schema, "example": to_lines(lines)}}
+    return {200: {"content": content}, **document_problems(*codes)}
+
+
+def document_problems(*codes: str) -> Responses:
+    """The OpenAPI responses for `codes`, and for what every route may answer, by status."""
+    documented: Responses = {}
+    for code in dict.fromkeys((*codes, *EVERYWHERE)):
+        status, title = PROBLEMS[code]
+        shown = {"schema": refer_to(Problem), "examples": {}}
+        new = {"description": "", "content": {"application/problem+json": shown}}
+        response = documented.setdefault(status, new)
         response["description"] = f"{response['description']}, `{code}`".removeprefix(", ")
+        problem = describe_problem(code, f"{title}.", "4f1c")
         response["content"]["application/problem+json"]["examples"][code] = {"value": problem}
-    return documented
+        if code in HEADERS:
+            response["headers"] = HEADERS[code]
+    return {status: documented[status] for status in sorted(documented)}

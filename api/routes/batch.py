@@ -10,7 +10,8 @@ from pydantic import BaseModel
 from sameface.api.access.caller import READ, WRITE
 from sameface.api.dependencies import Collection, Gallery, IdempotencyKey, Pipeline
 from sameface.api.openapi import examples
-from sameface.api.openapi.responses import BATCH_PROBLEMS, RATE_PROBLEMS, document_batch, stream
+from sameface.api.openapi.bodies import document_batch
+from sameface.api.openapi.responses import BATCH_PROBLEMS, RATE_PROBLEMS, stream
 from sameface.api.schemas.batch import BatchEnrolled, BatchIdentified, EnrollEntry, ProbeEntry
 from sameface.api.schemas.identify import SearchOptions as SearchQuery
 from sameface.api.schemas.people import EnrollOptions
@@ -78,8 +79,8 @@ class Enrolling:
     dependencies=[READ],
     status_code=200,  # FastAPI cannot infer the status from BatchResponse
     response_class=BatchResponse,
-    openapi_extra=document_batch(ProbeEntry),
-    responses=stream(examples.BATCH_IDENTIFIED, *BATCH_PROBLEMS, *RATE_PROBLEMS),
+    openapi_extra=document_batch(ProbeEntry, {"id": "1", "image": examples.PHOTO}),
+    responses=stream(BatchIdentified, examples.BATCH_IDENTIFIED, *BATCH_PROBLEMS, *RATE_PROBLEMS),
 )
 async def identify_batch(
     request: Request,
@@ -100,8 +101,8 @@ async def identify_batch(
     dependencies=[WRITE],
     status_code=200,  # FastAPI cannot infer the status from BatchResponse
     response_class=BatchResponse,
-    openapi_extra=document_batch(EnrollEntry),
-    responses=stream(examples.BATCH_ENROLLED, *BATCH_PROBLEMS),
+    openapi_extra=document_batch(EnrollEntry, {"id": "1", "person_id": "ada", "image": examples.PHOTO}),
+    responses=stream(BatchEnrolled, examples.BATCH_ENROLLED, *BATCH_PROBLEMS),
 )
 async def enroll_batch(
     request: Request,

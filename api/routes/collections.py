@@ -7,8 +7,15 @@ from fastapi import APIRouter, Depends, Query, Response
 from sameface.api.access.caller import READ, WRITE
 from sameface.api.body.read_body import body_of
 from sameface.api.dependencies import Collection, Gallery, Id
-from sameface.api.openapi import examples
-from sameface.api.openapi.responses import COLLECTION_PROBLEMS, KEY_PROBLEMS, document_body, responses
+from sameface.api.openapi import examples, links
+from sameface.api.openapi.bodies import document_body
+from sameface.api.openapi.responses import (
+    BODY_PROBLEMS,
+    COLLECTION_PROBLEMS,
+    KEY_PROBLEMS,
+    answer,
+    responses,
+)
 from sameface.api.schemas.collections import CollectionList, CollectionRequest, CollectionResponse
 
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
@@ -17,15 +24,18 @@ router = APIRouter(prefix="/v1/collections", tags=["collections"])
 @router.put(
     "/{collection}",
     dependencies=[WRITE],
-    openapi_extra=document_body(CollectionRequest),
-    responses=responses(
-        examples.COLLECTION,
-        *KEY_PROBLEMS,
-        "already_exists",
-        "calibration_not_found",
-        "invalid_request",
-        "storage_full",
-    ),
+    openapi_extra=document_body(CollectionRequest, {"store_crops": False}, required=False),
+    responses={
+        201: {"model": CollectionResponse, **answer(examples.NEW_COLLECTION, links.COLLECTION)},
+        **responses(
+            examples.COLLECTION,
+            *BODY_PROBLEMS,
+            "already_exists",
+            "calibration_not_found",
+            "storage_full",
+            links=links.COLLECTION,
+        ),
+    },
 )
 async def create_collection(
     collection: Id,
@@ -42,7 +52,9 @@ async def create_collection(
 
 
 @router.get(
-    "", dependencies=[READ], responses=responses(examples.COLLECTIONS, *KEY_PROBLEMS, "invalid_request")
+    "",
+    dependencies=[READ],
+    responses=responses(examples.COLLECTIONS, *KEY_PROBLEMS, links=links.COLLECTIONS),
 )
 async def list_collections(
     gallery: Gallery,
@@ -56,7 +68,9 @@ async def list_collections(
 
 
 @router.get(
-    "/{collection}", dependencies=[READ], responses=responses(examples.COLLECTION, *COLLECTION_PROBLEMS)
+    "/{collection}",
+    dependencies=[READ],
+    responses=responses(examples.COLLECTION, *COLLECTION_PROBLEMS, links=links.COLLECTION),
 )
 async def get_collection(collection: Collection, gallery: Gallery) -> CollectionResponse:
     """Say how many people and faces a collection has, and of which model."""
@@ -67,7 +81,8 @@ async def get_collection(collection: Collection, gallery: Gallery) -> Collection
     "/{collection}",
     dependencies=[WRITE],
     status_code=204,
-    responses=responses(None, *KEY_PROBLEMS, "collection_not_found", success=204),
+    response_class=Response,  # without a content type, as there is no content
+    responses=responses(None, *KEY_PROBLEMS, "collection_not_found", "storage_full", success=204),
 )
 async def delete_collection(collection: Id, gallery: Gallery) -> None:
     """Forget a collection and everybody in it."""

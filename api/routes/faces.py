@@ -8,7 +8,8 @@ from sameface.api.access.caller import READ
 from sameface.api.body.read_body import body_of
 from sameface.api.dependencies import ROOM, Pipeline
 from sameface.api.openapi import examples
-from sameface.api.openapi.responses import PHOTO_PROBLEMS, document_body, responses
+from sameface.api.openapi.bodies import document_body
+from sameface.api.openapi.responses import PHOTO_PROBLEMS, responses
 from sameface.api.schemas.faces import DetectRequest, DetectResponse, EmbedRequest, EmbedResponse
 
 router = APIRouter(prefix="/v1", tags=["faces"], dependencies=[READ, ROOM])
@@ -16,7 +17,7 @@ router = APIRouter(prefix="/v1", tags=["faces"], dependencies=[READ, ROOM])
 
 @router.post(
     "/detect",
-    openapi_extra=document_body(DetectRequest),
+    openapi_extra=document_body(DetectRequest, {"image": examples.PHOTO}),
     responses=responses(examples.DETECT, *PHOTO_PROBLEMS),
 )
 async def detect(
@@ -28,7 +29,7 @@ async def detect(
 
 @router.post(
     "/embed",
-    openapi_extra=document_body(EmbedRequest),
+    openapi_extra=document_body(EmbedRequest, {"image": examples.PHOTO}),
     responses=responses(examples.EMBED, *PHOTO_PROBLEMS),
 )
 async def embed(

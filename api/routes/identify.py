@@ -8,13 +8,8 @@ from sameface.api.access.caller import READ
 from sameface.api.body.read_body import body_of
 from sameface.api.dependencies import ROOM, Gallery, Id, Pipeline
 from sameface.api.openapi import examples
-from sameface.api.openapi.responses import (
-    COLLECTION_PROBLEMS,
-    PHOTO_PROBLEMS,
-    RATE_PROBLEMS,
-    document_body,
-    responses,
-)
+from sameface.api.openapi.bodies import document_body
+from sameface.api.openapi.responses import COLLECTION_PROBLEMS, PHOTO_PROBLEMS, RATE_PROBLEMS, responses
 from sameface.api.schemas.identify import IdentifyRequest, IdentifyResponse
 from sameface.model import identify as identification
 
@@ -23,7 +18,7 @@ router = APIRouter(prefix="/v1/collections/{collection}", tags=["identify"], dep
 
 @router.post(
     "/identify",
-    openapi_extra=document_body(IdentifyRequest),
+    openapi_extra=document_body(IdentifyRequest, {"image": examples.PHOTO, "limit": 5}),
     responses=responses(
         examples.IDENTIFIED, *COLLECTION_PROBLEMS, *PHOTO_PROBLEMS, "no_face_found", *RATE_PROBLEMS
     ),

@@ -5,6 +5,7 @@ import asyncio
 from fastapi import APIRouter, Request, Response
 
 from sameface.api.metrics import Metrics
+from sameface.api.openapi.responses import document_problems
 
 EXAMPLE = """\
 # HELP sameface_requests_total Requests by route and status.
@@ -18,7 +19,10 @@ router = APIRouter(tags=["health"])
 @router.get(
     "/metrics",
     response_class=Response,
-    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}, "example": EXAMPLE}}}},
+    responses={
+        200: {"content": {"text/plain": {"schema": {"type": "string"}, "example": EXAMPLE}}},
+        **document_problems(),
+    },
 )
 async def metrics(request: Request) -> Response:
     """Say how much is asked, how long it takes and how far the gallery is, for Prometheus."""

@@ -2,13 +2,14 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Response
 
 from sameface.api.access.caller import READ, WRITE
 from sameface.api.body.read_body import body_of
 from sameface.api.dependencies import ROOM, Collection, Gallery, Id, IdempotencyKey, Pipeline
-from sameface.api.openapi import examples
-from sameface.api.openapi.responses import COLLECTION_PROBLEMS, PHOTO_PROBLEMS, document_body, responses
+from sameface.api.openapi import examples, links
+from sameface.api.openapi.bodies import document_body
+from sameface.api.openapi.responses import BODY_PROBLEMS, COLLECTION_PROBLEMS, PHOTO_PROBLEMS, responses
 from sameface.api.schemas.people import (
     EnrollResponse,
     FacesRequest,
@@ -36,9 +37,16 @@ ENROLL_PROBLEMS = (
     "",
     status_code=201,
     dependencies=[WRITE, ROOM],
-    openapi_extra=document_body(PersonRequest),
+    openapi_extra=document_body(
+        PersonRequest, {"images": [examples.PHOTO], "person_id": "ada", "name": "Ada"}
+    ),
     responses=responses(
-        examples.ENROLLED, *ENROLL_PROBLEMS, "already_exists", "person_not_found", success=201
+        examples.ENROLLED,
+        *ENROLL_PROBLEMS,
+        "already_exists",
+        "person_not_found",
+        success=201,
+        links=links.ENROLLED,
     ),
 )
 async def enroll_person(
@@ -53,7 +61,11 @@ async def enroll_person(
     return EnrollResponse.model_validate(await enroll(pipeline, gallery, request))
 
 
-@router.get("", dependencies=[READ], responses=responses(examples.PEOPLE, *COLLECTION_PROBLEMS))
+@router.get(
+    "",
+    dependencies=[READ],
+    responses=responses(examples.PEOPLE, *COLLECTION_PROBLEMS, links=links.PEOPLE),
+)
 async def list_people(
     collection: Collection,
     gallery: Gallery,
@@ -68,7 +80,7 @@ async def list_people(
 @router.get(
     "/{person_id}",
     dependencies=[READ],
-    responses=responses(examples.PERSON, *COLLECTION_PROBLEMS, "person_not_found"),
+    responses=responses(examples.PERSON, *COLLECTION_PROBLEMS, "person_not_found", links=links.PERSON),
 )
 async def get_person(collection: Collection, person_id: Id, gallery: Gallery) -> PersonResponse:
     """Look a person up."""
@@ -78,8 +90,10 @@ async def get_person(collection: Collection, person_id: Id, gallery: Gallery) ->
 @router.patch(
     "/{person_id}",
     dependencies=[WRITE],
-    openapi_extra=document_body(PersonUpdate),
-    responses=responses(examples.PERSON, *COLLECTION_PROBLEMS, "person_not_found", "storage_full"),
+    openapi_extra=document_body(PersonUpdate, {"name": "Ada"}, required=False),
+    responses=responses(
+        examples.PERSON, *COLLECTION_PROBLEMS, *BODY_PROBLEMS, "person_not_found", "storage_full"
+    ),
 )
 async def update_person(
     collection: Collection,
@@ -97,7 +111,8 @@ async def update_person(
     "/{person_id}",
     status_code=204,
     dependencies=[WRITE],
-    responses=responses(None, *COLLECTION_PROBLEMS, "person_not_found", success=204),
+    response_class=Response,  # without a content type, as there is no content
+    responses=responses(None, *COLLECTION_PROBLEMS, "person_not_found", "storage_full", success=204),
 )
 async def forget_person(collection: Collection, person_id: Id, gallery: Gallery) -> None:
     """Forget a person: gone from every answer once this one is sent."""
@@ -108,8 +123,10 @@ async def forget_person(collection: Collection, person_id: Id, gallery: Gallery)
     "/{person_id}/faces",
     status_code=201,
     dependencies=[WRITE, ROOM],
-    openapi_extra=document_body(FacesRequest),
-    responses=responses(examples.ENROLLED, *ENROLL_PROBLEMS, "person_not_found", success=201),
+    openapi_extra=document_body(FacesRequest, {"images": [examples.PHOTO]}),
+    responses=responses(
+        examples.ENROLLED, *ENROLL_PROBLEMS, "person_not_found", success=201, links=links.ENROLLED
+    ),
 )
 async def add_faces(
     collection: Id,
@@ -130,7 +147,10 @@ async def add_faces(
     "/{person_id}/faces/{face_id}",
     status_code=204,
     dependencies=[WRITE],
-    responses=responses(None, *COLLECTION_PROBLEMS, "person_not_found", "face_not_found", success=204),
+    response_class=Response,  # without a content type, as there is no content
+    responses=responses(
+        None, *COLLECTION_PROBLEMS, "person_not_found", "face_not_found", "storage_full", success=204
+    ),
 )
 async def forget_face(collection: Collection, person_id: Id, face_id: Id, gallery: Gallery) -> None:
     """Forget one face of a person."""

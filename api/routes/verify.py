@@ -8,7 +8,8 @@ from sameface.api.access.caller import READ
 from sameface.api.body.read_body import body_of
 from sameface.api.dependencies import ROOM, Gallery, Pipeline
 from sameface.api.openapi import examples
-from sameface.api.openapi.responses import PHOTO_PROBLEMS, document_body, responses
+from sameface.api.openapi.bodies import document_body
+from sameface.api.openapi.responses import PHOTO_PROBLEMS, responses
 from sameface.api.schemas.verify import VerifyRequest, VerifyResponse
 from sameface.model import verify as verification
 
@@ -17,7 +18,7 @@ router = APIRouter(prefix="/v1", tags=["verify"], dependencies=[READ, ROOM])
 
 @router.post(
     "/verify",
-    openapi_extra=document_body(VerifyRequest),
+    openapi_extra=document_body(VerifyRequest, {"probe": examples.PHOTO, "reference": examples.PHOTO}),
     responses=responses(
         examples.VERIFY,
         *PHOTO_PROBLEMS,

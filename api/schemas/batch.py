@@ -7,6 +7,7 @@ from pydantic import Field
 from sameface.api.schemas.fields import Id, Metadata, Name, Probe, Response
 from sameface.api.schemas.identify import IdentifiedFace
 from sameface.api.schemas.people import EnrolledFace, EnrollOptions, EnrollWarning
+from sameface.api.schemas.problems import Problem
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.enroll import EnrollRequest
 from sameface.model.faces import Embedding
@@ -53,6 +54,13 @@ class BatchIdentified(Response):
 
     id: str
     results: list[IdentifiedFace]
+
+
+class BatchFailed(Response):
+    """Why one entry of a batch failed; without an id, why the whole batch did."""
+
+    id: str | None
+    error: Problem
 
 
 class BatchEnrolled(Response):

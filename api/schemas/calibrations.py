@@ -63,7 +63,7 @@ class CalibrationList(Response):
     """What the recogniser is calibrated on."""
 
     items: list[CalibrationResponse]
-    next_cursor: None = None
+    next_cursor: str | None = None
 
     @classmethod
     def of(cls, calibrations: Calibrations) -> "CalibrationList":

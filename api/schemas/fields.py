@@ -24,13 +24,6 @@ from sameface.model.store.records import ID_LENGTH, ID_PATTERN, MAX_NAME, find_m
 MAX_NUMBERS = 4096  # of one embedding
 
 
-PHOTO_SCHEMA = {
-    "type": "object",
-    "properties": {
-        "base64": {"type": "string", "contentEncoding": "base64", "example": "/9j/4AAQSkZJRgABAQ..."}
-    },
-    "required": ["base64"],
-}
 NUMBERS_SCHEMA = {
     "anyOf": [
         {"type": "array", "items": {"type": "number"}, "maxItems": MAX_NUMBERS},
@@ -91,7 +84,15 @@ def check_name(value: str) -> str:
     return value
 
 
-Photo = Annotated[bytes, BeforeValidator(read_photo), WithJsonSchema(PHOTO_SCHEMA)]
+class Base64Photo(BaseModel):
+    """A photo in JSON: the file's bytes as base64."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    base64: str = Field(json_schema_extra={"contentEncoding": "base64"})
+
+
+Photo = Annotated[bytes, BeforeValidator(read_photo, json_schema_input_type=Base64Photo)]
 Similarity = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
 TargetRate = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 Id = Annotated[str, Field(pattern=ID_PATTERN, max_length=ID_LENGTH)]

@@ -34,4 +34,4 @@ class ModelList(Response):
     """The networks that the server runs."""
 
     items: list[LoadedModel]
-    next_cursor: None = None
+    next_cursor: str | None = None

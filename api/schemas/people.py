@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from sameface.api.schemas.fields import (
     Id,
@@ -72,11 +72,19 @@ class PersonRequest(FacesRequest):
         return super().to_request(collection, recogniser, **who, **others)
 
 
+def drop_defaults(schema: dict[str, Any]) -> None:
+    """Show no defaults: a client that sent them would change what it meant to leave alone."""
+    for field in schema["properties"].values():
+        del field["default"]
+
+
 class PersonUpdate(Request):
     """What to change of a person; what is not sent stays."""
 
-    name: Name | None = None
-    metadata: Metadata = Field(default={})
+    model_config = ConfigDict(json_schema_extra=drop_defaults)
+
+    name: Name | None = Field(None, description="Null takes the name away.")
+    metadata: Metadata = Field(default={}, description="Takes the place of all that is there.")
 
 
 class EnrolledFace(Response):

@@ -1,0 +1,71 @@
+"""The bodies of requests: a form or JSON, and the lines or photos of a batch."""
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from sameface.api.body.read_body import find_photos
+from sameface.api.openapi.examples import show, to_lines
+from sameface.api.openapi.schemas import define, refer_to, without_null
+
+FILE = {"type": "string", "format": "binary"}  # by which tools know a file in a form
+PLAIN_TYPES = ("string", "number", "integer", "boolean")
+
+
+def document_body(
+    schema: type[BaseModel], example: dict[str, Any], *, required: bool = True
+) -> dict[str, Any]:
+    """The OpenAPI request body for `schema`: a form, or JSON with images as base64."""
+    name = f"{schema.__name__.removesuffix('Request')}Form"
+    content = {
+        "multipart/form-data": {"schema": define(name, to_form(schema))},
+        "application/json": {"schema": refer_to(schema), **show(example)},
+    }
+    return {"requestBody": {"required": required, "content": content}}
+
+
+def document_batch(schema: type[BaseModel], *entries: dict[str, Any]) -> dict[str, Any]:
+    """The OpenAPI request body of a batch: NDJSON with a `schema` per line, or a form of photos."""
+    photos = {"type": "array", "items": FILE, "description": "The file name is the id of a photo."}
+    form = {
+        "type": "object",
+        "description": "Photos, as many as there are.",
+        "properties": {"images": photos},
+        "required": ["images"],
+        "additionalProperties": False,
+    }
+    content = {
+        "application/x-ndjson": {"schema": lines_of(refer_to(schema)), "example": to_lines(entries)},
+        "multipart/form-data": {"schema": define("PhotosForm", form)},
+    }
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def lines_of(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of NDJSON: text whose every line fits `schema`."""
+    return {"type": "string", "contentMediaType": "application/x-ndjson", "contentSchema": schema}
+
+
+def to_form(schema: type[BaseModel]) -> dict[str, Any]:
+    """The schema of a form with the fields of `schema`: files, plain text, and JSON text for the rest."""
+    described = schema.model_json_schema()
+    described.pop("$defs", None)
+    described.pop("title")
+    photos = find_photos(schema)
+    fields = {
+        name: to_part(field, several_photos=photos.get(name))
+        for name, field in described["properties"].items()
+    }
+    return {**described, "properties": fields}
+
+
+def to_part(field: dict[str, Any], *, several_photos: bool | None) -> dict[str, Any]:
+    """The schema of a part; `several_photos` is None for a field that is no photo."""
+    about: dict[str, Any] = {key: field[key] for key in ("title", "description") if key in field}
+    if several_photos is not None:
+        return {**about, **({"type": "array", "items": FILE} if several_photos else FILE)}
+    plain = without_null(field)
+    plain.pop("examples", None)  # the page to try it would send them
+    if plain.get("type") in PLAIN_TYPES:
+        return plain
+    return {**about, "type": "string", "description": f"{about['description']} As JSON text."}
