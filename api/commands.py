@@ -4,8 +4,10 @@ import inspect
 import json
 import logging
 import math
+import os
 import socket
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal, get_origin
 
 import typer
@@ -25,6 +27,7 @@ from sameface.api.worker_processes import Supervisor
 from sameface.model.bundles.published import PORTRAITS
 from sameface.model.errors import CannotServe
 
+log = logging.getLogger("sameface")
 console = Console()
 app = typer.Typer()
 
@@ -70,6 +73,7 @@ def to_flag(name: str) -> inspect.Parameter:
 def serve(settings: Settings, as_json: bool) -> None:
     """Serve over HTTP; every flag can also be set in the environment."""
     start_logging(settings.log_level)
+    warn_of_unknown_variables()
     refuse_open_door(settings)
     listener = listen(settings)
     if settings.workers == 1:
@@ -123,6 +127,16 @@ def start_logging(level: str) -> None:
     logging.basicConfig(level="WARNING", format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for name in ("sameface", "uvicorn"):
         logging.getLogger(name).setLevel(level.upper())
+
+
+def warn_of_unknown_variables() -> None:
+    """Log every variable that looks like a setting and is none, with the setting that may be meant."""
+    known = {name.upper() for name in Settings.model_fields}
+    for variable in sorted(name for name in os.environ if name.startswith(PREFIX)):
+        name = variable.removeprefix(PREFIX)
+        if name not in known:
+            meant = [f"; did you mean {PREFIX}{each}?" for each in get_close_matches(name, known, 1, 0.7)]
+            log.warning("%s is set, and there is no such setting%s", variable, "".join(meant))
 
 
 def refuse_open_door(settings: Settings) -> None:

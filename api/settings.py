@@ -34,7 +34,7 @@ def parse_keys(value: Any) -> Any:
 class Settings(BaseSettings):
     """The server's settings, read once at start and passed on."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True)
 
     host: str = Field("127.0.0.1", description="Address to listen on; off loopback only with API keys.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on.")
@@ -55,10 +55,10 @@ class Settings(BaseSettings):
     )
     data: Path = Field(DEFAULT_DATA, description="Folder for models and all else that is kept.")
     recognizer: Path | None = Field(
-        None, description="Folder of the recogniser's bundle; SFace from the data folder."
+        None, description="The recogniser's bundle, by its name in the data folder or by its folder; SFace."
     )
     detector: Path | None = Field(
-        None, description="Folder of the detector's bundle; YuNet from the data folder."
+        None, description="The detector's bundle, by its name in the data folder or by its folder; YuNet."
     )
     device: Literal["auto", "cpu", "gpu"] = Field(
         "auto",

@@ -1,6 +1,5 @@
 """The data folder: where models, prepared graphs and the gallery are kept."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,13 +31,6 @@ class DataFolder:
     def gallery(self) -> Path:
         """The database of enrolled people: the one file that must not be lost."""
         return self.root.expanduser() / "gallery.db"
-
-    def find_bundle(self, bundle: str | os.PathLike[str] | None) -> Path | None:
-        """The folder of `bundle`, which is a folder or a name in `models`; None for None."""
-        if bundle is None:
-            return None
-        named, folder = self.models / bundle, Path(bundle).expanduser()
-        return named if not folder.is_dir() and named.is_dir() else folder
 
     @property
     def recognizer(self) -> Path:

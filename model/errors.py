@@ -215,6 +215,12 @@ class BundleRefused(SamefaceError):
     code = "bundle_refused"
 
 
+class FolderRefused(SamefaceError):
+    """A folder cannot be read or written, or has not got what a command looks for in it."""
+
+    code = "folder_refused"
+
+
 class PullFailed(SamefaceError):
     """No source delivered the file with the hash it must have."""
 

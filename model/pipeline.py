@@ -1,5 +1,6 @@
 """The path of a photo, readable top to bottom: bytes -> image -> detect -> align -> embed."""
 
+import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from PIL import Image
 
-from sameface.model.bundles.bundle import load_bundle
+from sameface.model.bundles.bundle import find_folder, load_bundle
 from sameface.model.data_folder import DataFolder
 from sameface.model.decision.calibration_files import Calibrations
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR, Thresholds
@@ -57,12 +58,16 @@ class PipelineOptions:
 
     @classmethod
     def in_folder(
-        cls, folder: DataFolder, recognizer: Path | None = None, detector: Path | None = None, **others: Any
+        cls,
+        folder: DataFolder,
+        recognizer: str | os.PathLike[str] | None = None,
+        detector: str | os.PathLike[str] | None = None,
+        **others: Any,
     ) -> "PipelineOptions":
         """The options for a data folder, whose default bundles stand in for those not given."""
         return cls(
-            recognizer=(recognizer or folder.recognizer).expanduser(),
-            detector=(detector or folder.detector).expanduser(),
+            recognizer=find_folder(recognizer or folder.recognizer, folder.models),
+            detector=find_folder(detector or folder.detector, folder.models),
             cache=folder.cache,
             **others,
         )

@@ -4,14 +4,14 @@ import json
 import logging
 import sys
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from sameface.model.errors import SamefaceError
+from sameface.model.errors import FolderRefused, SamefaceError
 
 log = logging.getLogger("sameface")
 
@@ -46,65 +46,99 @@ class Rooms(TyperGroup):
         """The names of all commands, in the order of the help."""
         return list(ROOMS)
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options of `sameface` itself."""
+        options = super().get_params(ctx)
+        hide_types_of_flags(options)
+        return options
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command `cmd_name`, or None if there is none."""
         if cmd_name not in ROOMS:
             return None
-        command = typer.main.get_group(import_module(ROOMS[cmd_name]).app).get_command(ctx, cmd_name)
-        hide_types_of_flags(command, ctx)
-        return command
+        if ctx.resilient_parsing:  # a shell completes a name: importing every module would take seconds
+            return TyperCommand(cmd_name)
+        return load_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command and its remaining arguments; the former `export` and `import` are redirected."""
         if args[0] in ("export", "import"):
-            group = "bundle" if any(arg.endswith(".pt") for arg in args) else "gallery"
-            now = f"`sameface {group} {args[0]}`"
-            Console(stderr=True).print(f"`sameface {args[0]}` is called {now} now.", soft_wrap=True)
-            args = [group, *args]
+            args = redirect(args)
+        if args[0] in ROOMS:
+            return args[0], load_command(ctx, args[0]), args[1:]
         return super().resolve_command(ctx, args)
 
 
-def hide_types_of_flags(command: Any, ctx: Any) -> None:
-    """Let the help of a command and its subcommands show no `<bool>` for flags that take no value."""
-    for option in command.get_params(ctx):
+def load_command(ctx: Any, name: str) -> Any:
+    """The command `name`, out of its module."""
+    command = typer.main.get_group(import_module(ROOMS[name]).app).get_command(ctx, name)
+    for each in (command, *getattr(command, "commands", {}).values()):
+        hide_types_of_flags(each.get_params(ctx))
+    return command
+
+
+def redirect(args: list[str]) -> list[str]:
+    """The arguments of the former `export` or `import` with the group that it is in now, which is printed."""
+    group = "bundle" if any(arg.endswith(".pt") for arg in args) else "gallery"
+    now = f"`sameface {args[0]}` is called `sameface {group} {args[0]}` now"
+    other = "; for a checkpoint it is `sameface bundle export`" if args == ["export", "--help"] else ""
+    Console(stderr=True).print(f"{now}{other}.", soft_wrap=True)
+    return [group, *args]
+
+
+def hide_types_of_flags(options: list[Any]) -> None:
+    """Let the help show no `<bool>` for flags that take no value."""
+    for option in options:
         if getattr(option, "is_flag", False):
             option.metavar = ""
-    for subcommand in getattr(command, "commands", {}).values():
-        hide_types_of_flags(subcommand, ctx)
 
 
 app = typer.Typer(
     cls=Rooms,
     help="Is this the same face?",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 
+def print_version(wanted: bool) -> None:
+    """Print the version and exit, if it is `wanted`."""
+    if wanted:
+        print(f"sameface {import_module('sameface').__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def root() -> None:
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
     """Is this the same face?"""
 
 
 def main() -> None:
     """Run a command; the exit code 0 is yes or done, 1 is no, 2 is an error, printed in one sentence."""
     try:
-        app()
+        sys.exit(app(standalone_mode="--json" not in sys.argv))  # else usage errors are printed as they are
     except SamefaceError as error:
-        fail(error.code, error.detail)
+        fail(error.code, error.detail, **error.facts)
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
             extra = EXTRAS[error.name]
             fail("not_installed", f"This needs {error.name}: pip install 'sameface[{extra}]'.")
+        if isinstance(error, OSError) and error.filename:
+            fail(FolderRefused.code, f"{error.filename} cannot be read or written: {error.strerror}.")
+        if hasattr(error, "format_message"):  # click's errors, whichever click typer brings
+            fail("usage", error.format_message())
         log.debug("unexpected", exc_info=True)
         fail("internal", f"{type(error).__name__}: {error}")
 
 
-def fail(code: str, detail: str) -> NoReturn:
-    """Print the error, as JSON after `--json`, and exit with 2."""
+def fail(code: str, detail: str, **facts: Any) -> NoReturn:
+    """Print the error, as JSON with its `facts` after `--json`, and exit with 2."""
     if "--json" in sys.argv:
-        print(json.dumps({"code": code, "detail": detail}))
+        print(json.dumps({"code": code, "detail": detail, **facts}, default=str))
     else:
         Console(stderr=True).print(f"[red]{code}[/red]: {escape(detail)}", soft_wrap=True)
     sys.exit(2)

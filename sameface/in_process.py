@@ -35,8 +35,8 @@ def open_faces(
     folder = DataFolder(Path(data))
     options = PipelineOptions.in_folder(
         folder,
-        folder.find_bundle(recognizer),
-        folder.find_bundle(detector),
+        recognizer,
+        detector,
         device=device,
         queue=ENDLESS,
         calibration=calibration,

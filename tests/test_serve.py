@@ -138,3 +138,45 @@ def test_a_server_does_not_start_with_a_calibration_that_is_not_there(start) -> 
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "There is no calibration 'gone'" in said
+
+
+def test_a_variable_that_is_no_setting_is_named_with_the_one_that_may_be_meant(start) -> None:
+    process = start("--device", "gpu", SAMEFACE_MAX_FACE="3", SAMEFACE_COLOUR="red")
+    said, _ = process.communicate(timeout=60)
+    assert "SAMEFACE_MAX_FACE is set, and there is no such setting; did you mean SAMEFACE_MAX_FACES?" in said
+    assert "SAMEFACE_COLOUR is set, and there is no such setting\n" in said
+    assert "SAMEFACE_DATA is set" not in said
+
+
+def test_an_empty_variable_is_not_set(start, data: Path, tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    for name, default in (("recogniser", "sface-2021dec"), ("detector", "yunet-2023mar")):
+        (tmp_path / "models" / default).symlink_to(data / "models" / name)
+    empty = dict.fromkeys(("RECOGNIZER", "DETECTOR", "QUEUE", "API_KEYS", "CALIBRATION", "THREADS"), "")
+    variables = {f"SAMEFACE_{name}": value for name, value in empty.items()}
+    address_of(start(SAMEFACE_DATA=str(tmp_path), **variables))
+
+
+def test_a_bundle_is_served_by_its_name(start) -> None:
+    address = address_of(start(SAMEFACE_RECOGNIZER="recogniser", SAMEFACE_DETECTOR="detector"))
+    assert httpx.get(f"{address}/health/ready").json()["recognizer"] == "tiny-recogniser"
+
+
+def test_a_data_folder_that_cannot_be_written_is_one_sentence(start, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    process = start(SAMEFACE_DATA=str(tmp_path / "file"))
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert said.splitlines()[-1].startswith(f"folder_refused: Prepared graphs cannot be kept in {tmp_path}")
+    assert "Traceback" not in said
+
+
+def test_the_log_has_sentences_and_no_dictionaries(start, tmp_path: Path) -> None:
+    process = start(SAMEFACE_DATA=str(tmp_path))
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if "curl" in line:
+            break
+    assert [line for line in said if "prepared tiny-recogniser for onnxruntime" in line]
+    assert [line for line in said if "{" in line] == []

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -80,6 +81,17 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise BundleRefused(f"{path} must hold a JSON object.")
     return content
+
+
+def find_folder(bundle: str | os.PathLike[str], models: Path) -> Path:
+    """The folder of `bundle`, which is a bundle's folder or the name of one in the folder `models`."""
+    folder, named = Path(bundle).expanduser(), models / bundle
+    if Path(bundle).name != str(bundle) or (folder / MANIFEST).exists():
+        return folder
+    if not named.is_dir():
+        names = ", ".join(sorted(path.parent.name for path in models.glob(f"*/{MANIFEST}"))) or "none"
+        raise BundleRefused(f"There is no bundle {str(bundle)!r}, by name or folder; there are: {names}.")
+    return named
 
 
 def load_bundle(folder: Path, kind: str | None = None) -> Bundle:

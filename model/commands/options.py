@@ -27,8 +27,8 @@ Device = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 InCollection = Annotated[str, typer.Option("--collection", help="The collection's name.")]
-CollectionName = Annotated[str, typer.Argument(metavar="COLLECTION", help="The collection's name.")]
-BundleName = Annotated[Path, typer.Argument(help="A bundle's folder, or its name in the data folder.")]
+CollectionName = Annotated[str, typer.Argument(help="The collection's name.")]
+BundleName = Annotated[Path, typer.Argument(help="A recogniser's bundle, by name or folder.")]
 Aligned = Annotated[bool, typer.Option("--aligned", help="The pictures are aligned crops already.")]
 Groups = Annotated[Path | None, typer.Option(help="A CSV of identity,group: error rates for each group.")]
 
@@ -42,8 +42,5 @@ def pipeline_for(
     data: Path, recognizer: Path | None, detector: Path | None, device: str
 ) -> closing[Pipeline]:
     """The pipeline alone, for commands that measure on many photos; closed at the end of the block."""
-    folder = DataFolder(data)
-    options = PipelineOptions.in_folder(
-        folder, folder.find_bundle(recognizer), folder.find_bundle(detector), device=device
-    )
+    options = PipelineOptions.in_folder(DataFolder(data), recognizer, detector, device=device)
     return closing(open_pipeline(options))

@@ -1,5 +1,7 @@
 """The commands about single photos: verify, detect, embed."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,7 +12,7 @@ from rich.table import Table
 from sameface.model.commands.options import AsJson, Data, Detector, Device, PhotoFile, Recognizer, faces_in
 from sameface.model.commands.terminal import console, describe_decision, print_json
 from sameface.model.data_folder import DEFAULT_DATA
-from sameface.model.errors import UnsupportedImage
+from sameface.model.errors import SamefaceError, UnsupportedImage
 from sameface.model.photo.draw import draw_faces
 from sameface.model.photo.image import decode_image, read_photo
 
@@ -40,7 +42,8 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Say whether two photos show the same person: exit code 0 if so, 1 if not."""
-    with faces_in(data, recognizer, detector, device) as opened:
+    files = {"probe": probe, "reference": reference}
+    with faces_in(data, recognizer, detector, device) as opened, naming_the_photo(files):
         decision = opened.verify(
             probe,
             reference,
@@ -54,6 +57,17 @@ def verify(
     else:
         console.print(describe_decision(decision))
     raise typer.Exit(0 if decision.same_person else 1)
+
+
+@contextmanager
+def naming_the_photo(files: Mapping[str, Path]) -> Iterator[None]:
+    """Put the file of the photo that an error is about, by the error's fact `image`, before its sentence."""
+    try:
+        yield
+    except SamefaceError as error:
+        if file := files.get(error.facts.get("image", "")):
+            error.detail = f"{file}: {error.detail}"
+        raise
 
 
 @app.command()

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from sameface.model.bundles.bundle import load_bundle
+from sameface.model.bundles.bundle import find_folder, load_bundle
 from sameface.model.commands.options import AsJson, CollectionName, Data, Device
 from sameface.model.commands.terminal import console, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
@@ -97,7 +97,7 @@ def reembed(
     as_json: AsJson = False,
 ) -> None:
     """Move a collection that keeps crops to another recogniser; run again, it goes on."""
-    bundle = load_bundle(DataFolder(data).find_bundle(recognizer) or recognizer, "recogniser")
+    bundle = load_bundle(find_folder(recognizer, DataFolder(data).models), "recogniser")
     with closing(Store(DataFolder(data).gallery)) as store, report_counts() as progress:
         before = store.collections.get(collection)
         moved = move_collection(store, collection, bundle, DataFolder(data), device, progress)

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 
 from sameface.model.bundles.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
-from sameface.model.errors import BundleRefused
+from sameface.model.errors import BundleRefused, FolderRefused
 from sameface.model.faces import Floats
 from sameface.model.files import hash_file, write_atomically
 from sameface.model.runtime import graph_rewrites as graph
@@ -32,14 +32,20 @@ def prepare_graph(bundle: Bundle, device: str, cache: Path) -> tuple[Path, dict[
     prepared, report_file = cache / f"{stem}.onnx", cache / f"{stem}.json"
     if report := read_report(prepared, report_file):
         return prepared, report
-    cache.mkdir(parents=True, exist_ok=True)
     network, report = choose_variant(bundle, device)
     tried = device == "gpu" and report["dynamic_batch"]  # on a CPU no batch beats a session per core
     report["batch_size"] = find_batch_size(network, bundle, device) if tried else 1
-    write_atomically(prepared, network)
-    report["sha256"] = hash_file(prepared)
-    write_atomically(report_file, json.dumps(report, indent=2).encode())
-    log.info("prepared %s: %s", bundle.contract.name, report)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        write_atomically(prepared, network)
+        report["sha256"] = hash_file(prepared)
+        write_atomically(report_file, json.dumps(report, indent=2).encode())
+    except OSError as error:
+        raise FolderRefused(
+            f"Prepared graphs cannot be kept in {cache}: {error.strerror}. Name another folder with --data."
+        ) from error
+    engine, difference = report["engine"], report["difference"]
+    log.info("prepared %s for %s: differs by %.1e at most", bundle.contract.name, engine, difference)
     return prepared, report
 
 

@@ -21,7 +21,7 @@ def help_of(*command: str) -> str:
 
 
 def test_every_command_of_the_docs_exists() -> None:
-    shown = {line.split()[0] for line in console_lines("sameface")}
+    shown = {line.split()[0] for line in console_lines("sameface") if not line.startswith("--")}
     assert shown <= ROOMS.keys()
     for line in console_lines("sameface"):
         help_of(*shlex.split(line.partition(" --")[0]))

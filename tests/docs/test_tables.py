@@ -42,7 +42,7 @@ def test_the_codes_of_the_command_line_are_those_of_the_code() -> None:
     importlib.import_module("sameface.training.errors")  # whose codes are known once it is imported
     documented = {code.strip("`") for code, _ in table_rows("docs/errors.md", "On the command line")}
     assert (
-        documented - {"not_installed"}
+        documented - {"not_installed", "usage"}
         == {error.code for error in SamefaceError.__subclasses__()} - PROBLEMS.keys()
     )
 

@@ -1,0 +1,75 @@
+"""The command line as a whole: its version, its help, its completion, and how it fails."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import sameface
+from tests.pictures import photo_of
+
+COMPLETE = "from sameface.cli import main; import sys; sys.argv[0] = 'sameface'; main()"
+
+
+def complete(words: str) -> list[str]:
+    """What bash gets for a line whose last word is to be completed."""
+    place = str(len(words.split(" ")) - 1)
+    asked = {"_SAMEFACE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": place}
+    watched = (
+        f"try:\n    {COMPLETE.replace('; ', chr(10) + '    ')}\nfinally:\n    print(*sorted(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", watched], capture_output=True, text=True, check=True, env=os.environ | asked
+    )
+    return done.stdout.split()
+
+
+def test_the_version_is_that_of_the_package(run) -> None:
+    assert run("--version").stdout == f"sameface {sameface.__version__}\n"
+
+
+def test_the_help_shows_no_type_for_its_own_flags(run) -> None:
+    shown = run("--help").stdout
+    assert "--install-completion" in shown
+    assert "<bool>" not in shown
+
+
+@pytest.mark.parametrize("words", [("nope",), ("verify",), ("verify", "one.png", "--threshold", "high")])
+def test_a_usage_error_is_json_where_json_is_asked_for(run, words: tuple[str, ...]) -> None:
+    said = run(*words, "--json")
+    assert (said.returncode, json.loads(said.stdout)["code"], said.stderr) == (2, "usage", "")
+    plain = run(*words)
+    assert (plain.returncode, plain.stdout) == (2, "")
+    assert "Usage:" in plain.stderr
+
+
+def test_an_error_as_json_has_the_facts_that_http_gives(run, tmp_path) -> None:
+    for name, content in {"ada": photo_of(1), "room": photo_of()}.items():
+        (tmp_path / f"{name}.png").write_bytes(content)
+    said = run("verify", tmp_path / "ada.png", tmp_path / "room.png", "--json")
+    error = json.loads(said.stdout)
+    assert (error["image"], error["faces_found"]) == ("reference", 0)
+    assert str(tmp_path / "room.png") in error["detail"]
+
+
+def test_a_shell_completes_names_without_loading_any_command() -> None:
+    completed = complete("sameface en")
+    assert completed[0] == "enroll"
+    assert "numpy" not in completed
+    assert "--collection" in complete("sameface enroll --c")
+
+
+def test_a_data_folder_that_cannot_be_written_is_one_sentence(run, tmp_path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "ada.png").write_bytes(photo_of(1))
+    for words in (("verify", tmp_path / "ada.png", tmp_path / "ada.png"), ("demo",)):
+        said = run(*words, SAMEFACE_DATA=str(tmp_path / "file"))
+        assert (said.returncode, said.stderr.partition(":")[0]) == (2, "folder_refused")
+        assert str(tmp_path / "file") in said.stderr
+
+
+def test_the_former_export_says_where_both_of_its_halves_are(run) -> None:
+    said = run("export", "--help")
+    assert "`sameface gallery export` now; for a checkpoint it is `sameface bundle export`" in said.stderr
