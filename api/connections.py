@@ -4,10 +4,10 @@ import asyncio
 import ipaddress
 import logging
 import resource
-from collections import Counter
+from collections import Counter, deque
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from sameface.api.metrics import Metrics
 from sameface.api.settings import Settings
@@ -37,6 +37,7 @@ class LimitedConnection(HttpToolsProtocol):
         self._header_bytes = 0
         self._waits_for_headers: object | None = object()  # another one for every request; None within a body
         self._refusal = BAD_REQUEST
+        self._unanswered: deque[RequestResponseCycle] = deque()  # in the order of the requests
         self._unread: asyncio.TimerHandle | None = None
         self._late = self.loop.call_later(HEADER_SECONDS, self._cut, "slow_headers")
         if self._address:
@@ -50,6 +51,7 @@ class LimitedConnection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         super().connection_lost(exc)
+        self._give_up_answers()
         self._late.cancel()
         if self._unread:
             self._unread.cancel()
@@ -91,6 +93,9 @@ class LimitedConnection(HttpToolsProtocol):
         self._waits_for_headers = None
         self._late.cancel()
         super().on_headers_complete()
+        while self._unanswered and self._unanswered[0].response_complete:
+            self._unanswered.popleft()
+        self._unanswered.append(self.cycle)
 
     def on_message_complete(self) -> None:
         """The request is complete: what comes next are headers."""
@@ -138,7 +143,14 @@ class LimitedConnection(HttpToolsProtocol):
         if not self.transport.is_closing():
             log.warning("a connection is cut: %s", reason)
             self.metrics.cut_connection(reason)
+            self._give_up_answers()
             self.transport.abort()
+
+    def _give_up_answers(self) -> None:
+        """Let all requests know that nobody waits for their answers; uvicorn tells the newest one alone."""
+        for cycle in self._unanswered:
+            cycle.disconnected = True
+            cycle.message_event.set()
 
 
 def limited_address(client: tuple[str, int] | None) -> str | None:

@@ -147,9 +147,8 @@ def parse_json(body: bytes | bytearray, schema: type[Body]) -> Body:
     try:
         return schema.model_validate_json(body)
     except ValidationError as error:
-        if error.errors(include_input=False, include_url=False)[0]["type"] == "json_invalid":
-            raise InvalidRequest("The body is not valid JSON.") from None
-        raise refuse(error, schema) from None
+        failure = refuse(error, schema)
+    raise failure
 
 
 def validate(schema: type[Body], fields: Any) -> Body:
@@ -157,9 +156,17 @@ def validate(schema: type[Body], fields: Any) -> Body:
     try:
         return schema.model_validate(fields)
     except ValidationError as error:
-        raise refuse(error, schema) from None
+        failure = refuse(error, schema)
+    raise failure
 
 
 def refuse(error: ValidationError, schema: type[BaseModel]) -> InvalidRequest:
-    """An InvalidRequest from pydantic's `error`, without the input that pydantic quotes."""
-    return to_invalid_request(error.errors(include_input=False, include_url=False), schema.model_fields)
+    """An InvalidRequest from pydantic's `error`, without the input that pydantic quotes.
+
+    It is raised once `error` is gone: as its context, `error` would hold the frames that hold it, and Python
+    cannot collect a cycle that leads through pydantic.
+    """
+    faults = error.errors(include_input=False, include_url=False)
+    if faults[0]["type"] == "json_invalid":
+        return InvalidRequest("The body is not valid JSON.")
+    return to_invalid_request(faults, schema.model_fields)

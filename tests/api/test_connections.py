@@ -112,6 +112,18 @@ def test_an_answer_that_nobody_reads_is_given_up(hurried: httpx.Client) -> None:
         wait_for(lambda: 'reason="unread_answer"' in hurried.get("/metrics").text, 15)
 
 
+def test_requests_in_a_row_that_are_cut_leave_no_error_in_the_log(hurried: httpx.Client, caplog) -> None:
+    asked = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with ExitStack() as opened:
+        for _ in range(8):
+            unread = opened.enter_context(socket.socket())
+            unread.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            unread.connect((hurried.base_url.host, hurried.base_url.port))
+            unread.sendall(asked * 50)
+        wait_for(lambda: 'reason="unread_answer"} 8.0' in hurried.get("/metrics").text, 15)
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 @pytest.mark.parametrize("method", ["POST", "GET"])
 def test_an_upgrade_is_answered(client: httpx.Client, method: str) -> None:
     path = "/v1/detect" if method == "POST" else "/health/live"

@@ -1,5 +1,6 @@
 """Batches as streams: answered while they are still being sent, in flat memory, for as long as they flow."""
 
+import gc
 import socket
 import threading
 import time
@@ -9,6 +10,7 @@ from contextlib import ExitStack, suppress
 import httpx
 import pytest
 
+from sameface.api.errors import InvalidRequest
 from sameface.api.stream import batch_response as streams
 from sameface.api.stream import mailbox as mailboxes
 from sameface.api.stream.entries import LineReader
@@ -198,6 +200,12 @@ def test_memory_holds_a_few_blocks_however_long_the_body_is(serve, monkeypatch: 
         answers = send(client, f"{staff}/identify/batch", (line * 50 for _ in range(400)))
         assert len(answers) == 20_000
     assert 0 < largest[0] < len(line) * 20_000 / 5
+
+
+def test_refused_lines_leave_nothing_in_memory(client: httpx.Client, staff: str) -> None:
+    send(client, f"{staff}/identify/batch", to_line("1") * 2_000)
+    gc.collect()
+    assert sum(isinstance(thing, InvalidRequest) for thing in gc.get_objects()) < 500
 
 
 def test_lines_are_found_wherever_the_chunks_are_cut() -> None:
