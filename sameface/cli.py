@@ -126,7 +126,7 @@ def main() -> None:
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
             extra = EXTRAS[error.name]
-            fail("not_installed", f"This needs {error.name}: pip install 'sameface[{extra}]'.")
+            fail("not_installed", f"This needs {error.name}: in a clone, pip install '.[{extra}]'.")
         if isinstance(error, OSError) and error.filename:
             fail(FolderRefused.code, f"{error.filename} cannot be read or written: {error.strerror}.")
         if hasattr(error, "format_message"):  # click's errors, whichever click typer brings

@@ -33,7 +33,7 @@ def select_device(requested: str, find_cuda_fault: Callable[[], str | None] | No
 def cuda_fault() -> str | None:
     """Why CUDA cannot be used, or None if a network ran on it."""
     if CUDA not in list_providers():
-        return "this ONNX Runtime was built without CUDA (install sameface[gpu])"
+        return "this ONNX Runtime was built without CUDA (install the extra gpu: make EXTRA=gpu)"
     try:
         session = open_session(identity_graph(), "gpu")
         session.run(None, {"x": np.zeros(1, np.float32)})

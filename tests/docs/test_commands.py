@@ -4,6 +4,7 @@ import importlib.util
 import re
 import shlex
 from functools import cache
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -60,3 +61,8 @@ def test_every_script_of_the_docs_exists() -> None:
     for page in PAGES:
         for module in re.findall(r"python -m ([\w.]+)", page.read_text("utf-8")):
             assert importlib.util.find_spec(module), f"{page.name} runs {module}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_nothing_is_installed_from_an_index_that_does_not_have_it(page: Path) -> None:
+    assert not re.search(r"pip install '?sameface", page.read_text("utf-8"))

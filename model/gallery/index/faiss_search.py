@@ -45,7 +45,9 @@ def select_search_device(device: str, requested: str) -> str:
     if hasattr(faiss, "index_cpu_to_gpu") and faiss.get_num_gpus():
         return "gpu"
     if requested == "gpu":
-        raise DeviceUnavailable("The device must be a GPU, but this FAISS sees none (install sameface[gpu]).")
+        raise DeviceUnavailable(
+            "The device must be a GPU, but this FAISS sees none (install the extra gpu: make EXTRA=gpu)."
+        )
     log.warning("galleries are searched on the CPU: this FAISS sees no GPU")
     return "cpu"
 
