@@ -130,7 +130,8 @@ def test_a_server_does_not_start_with_a_rate_that_its_calibration_cannot_carry(s
     process = start(SAMEFACE_RECOGNIZER=str(tmp_path), SAMEFACE_TARGET_FMR="1e-6")
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "supports rates from 0.00038 up" in said
+    assert "supports rates from 3.8e-4 up" in said
+    assert "`--target-fmr 3.8e-4`" in said
 
 
 def test_a_server_does_not_start_with_a_calibration_that_is_not_there(start) -> None:

@@ -1,5 +1,7 @@
 """The command that measures error rates on the user's own photos."""
 
+import os
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +23,7 @@ from sameface.model.commands.terminal import console, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA
 from sameface.model.decision.calibration import Calibration, ErrorRates, Rate
 from sameface.model.decision.calibration_files import save_calibration
+from sameface.model.decision.rates import round_up, write_rate
 from sameface.model.decision.thresholds import TARGET_FMR, Rule
 from sameface.model.measurement.embed_photos import choose_embed
 from sameface.model.measurement.fit_calibration import calibrate as measure
@@ -80,10 +83,13 @@ def calibrate(
     )
     path = save_calibration(measured, recogniser, default=default, replacing=replace)
     lookalikes = find_lookalikes(faces)
+    in_use = default or recogniser.contract.calibration in (None, name)
+    command = write_serve_line(measured, bundle, data, in_use=in_use)
     if as_json:
-        print_json(describe(measured, faces, lookalikes, path))
+        print_json(describe(measured, faces, lookalikes, path) | {"in_use": in_use, "serve": command})
     else:
-        show(measured, lookalikes, path)
+        show(measured, lookalikes, path, target_fmr)
+        show_next(measured, command, in_use=in_use)
 
 
 def describe(
@@ -100,7 +106,28 @@ def describe(
     }
 
 
-def show(measured: Calibration, lookalikes: list[Lookalikes], path: Path) -> None:
+def write_serve_line(measured: Calibration, bundle: Path, data: Path, *, in_use: bool) -> str:
+    """The command that serves by this calibration, at a rate that it supports."""
+    words = ["sameface", "serve", "--recognizer", str(bundle)]
+    if data != DEFAULT_DATA and os.environ.get("SAMEFACE_DATA") != str(data):
+        words += ["--data", str(data)]
+    if not in_use:
+        words += ["--calibration", measured.name.partition("/")[2]]
+    if measured.lowest_fmr > TARGET_FMR:
+        words += ["--target-fmr", write_rate(round_up(measured.lowest_fmr))]
+    return shlex.join(words)
+
+
+def show_next(measured: Calibration, command: str, *, in_use: bool) -> None:
+    """Print whether the calibration decides from now on, and the command to type next."""
+    state = "decides from the next start on" if in_use else "is not in use yet"
+    few = f"; {write_rate(TARGET_FMR)}, the default rate, is lower than its data supports"
+    why = few if measured.lowest_fmr > TARGET_FMR else ""
+    console.print(f"{escape(measured.name)} {state}{why}. Serve by it:", soft_wrap=True)
+    console.print(f"\n  {escape(command)}\n", soft_wrap=True)
+
+
+def show(measured: Calibration, lookalikes: list[Lookalikes], path: Path, target_fmr: float) -> None:
     """Print the calibration, its groups, its file and the lookalikes."""
     evidence = measured.evidence
     console.print(
@@ -115,11 +142,11 @@ def show(measured: Calibration, lookalikes: list[Lookalikes], path: Path) -> Non
     console.print(table)
     decade, pairs, people = need_more(measured.lowest_fmr, evidence.people)
     console.print(
-        f"Rates from {measured.lowest_fmr:.2g} up are supported. For {decade:.0e} it takes {pairs:,} impostor"
-        f" pairs more: about {people:,} people more with as many photos each.",
+        f"Rates from {write_rate(round_up(measured.lowest_fmr))} up are supported. For {write_rate(decade)} it"
+        f" takes {pairs:,} impostor pairs more: about {people:,} people more with as many photos each.",
         soft_wrap=True,
     )
-    show_groups(measured)
+    show_groups(measured, target_fmr)
     if lookalikes:
         several = Table(
             Column("photo", overflow="fold"), Column("of another person", overflow="fold"), "similarity"
@@ -137,7 +164,7 @@ def describe_rates(rates: ErrorRates) -> list[str]:
     """The cells of a table row: threshold, FNMR, and both intervals."""
     return [
         f"{rates.threshold:.4f}",
-        f"{rates.fnmr.value:.2%}",
+        write_rate(rates.fnmr.value),
         describe_interval(rates.fmr),
         describe_interval(rates.fnmr),
     ]
@@ -145,11 +172,11 @@ def describe_rates(rates: ErrorRates) -> list[str]:
 
 def describe_interval(rate: Rate) -> str:
     """The interval of a rate in words."""
-    return f"{rate.low:.1%} to {rate.high:.1%}" if rate.high > 0.001 else f"{rate.low:.1e} to {rate.high:.1e}"
+    return f"{write_rate(rate.low)} to {write_rate(rate.high)}"
 
 
-def show_groups(measured: Calibration) -> None:
-    """Print the rates of the groups, if there are any."""
+def show_groups(measured: Calibration, target_fmr: float) -> None:
+    """Print the rates of the groups, if there are any, and at which rate they are compared."""
     if not measured.groups:
         return
     table = Table("group", "people", "FMR", "FNMR", "95 % interval of the FMR", "of the FNMR")
@@ -158,8 +185,8 @@ def show_groups(measured: Calibration) -> None:
         table.add_row(
             escape(group.group),
             f"{group.people:,}",
-            f"{rates.fmr.value:.2g}",
-            f"{rates.fnmr.value:.2%}",
+            write_rate(rates.fmr.value),
+            write_rate(rates.fnmr.value),
             describe_interval(rates.fmr),
             describe_interval(rates.fnmr),
         )
@@ -168,5 +195,8 @@ def show_groups(measured: Calibration) -> None:
         f"{name} {value:.1f} times" if value else f"{name}: the best has none"
         for name, value in (("FMR", fmr), ("FNMR", fnmr))
     )
-    console.print(f"\nAt the threshold {measured.groups[0].rates.threshold:.4f}:", table)
+    rate = write_rate(max(target_fmr, round_up(measured.lowest_fmr)))
+    asked = f", because {write_rate(target_fmr)} is not supported" if target_fmr < measured.lowest_fmr else ""
+    threshold = measured.groups[0].rates.threshold
+    console.print(f"\nAt FMR {rate}{asked}, the threshold {threshold:.4f}:", table)
     console.print(f"The worst group against the best: {ratio}.")

@@ -19,6 +19,7 @@ from rich.progress import (
 )
 
 from sameface.model.bundles.bundle import Bundle
+from sameface.model.decision.rates import write_rate
 from sameface.model.faces import to_plain
 from sameface.model.observer import Progress as Report
 from sameface.model.verify import Decision
@@ -41,7 +42,7 @@ def describe_decision(decision: Decision) -> str:
     answer = f"{verdict}: similarity {decision.similarity:.3f} {sign} threshold {decision.threshold:.3f}"
     if decision.estimated_fmr is None:
         return answer
-    at = f" for FMR {decision.target_fmr:g}" if decision.target_fmr else ""
+    at = f" for FMR {write_rate(decision.target_fmr)}" if decision.target_fmr else ""
     beyond = ", extrapolated" if decision.extrapolated else ""
     fewer = "fewer than " if decision.estimated_fmr_is_bound else ""
     return f"{answer}{at}; so similar are {fewer}{describe_share(decision.estimated_fmr)} strangers{beyond}"

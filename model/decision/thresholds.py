@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sameface.model.decision.calibration import Calibration
 from sameface.model.decision.calibration_files import Calibrations
+from sameface.model.decision.rates import round_up, write_rate
 from sameface.model.errors import FmrNotSupported, FpirNotSupported, InvalidRule, NotCalibrated, SamefaceError
 
 TARGET_FMR = 1e-4
@@ -99,8 +100,18 @@ class Thresholds:
 
     def refuse_own_rate(self) -> None:
         """Raise if the default FMR is not supported: once at the start, instead of in every request."""
-        if self.calibrations.default:
+        if not self.calibrations.default:
+            return
+        try:
             self.for_pair(AT_OWN_RATE)
+        except FmrNotSupported as refusal:
+            lowest = write_rate(round_up(refusal.facts["lowest_supported"]))
+            raise FmrNotSupported(
+                f"{self.calibrations.default.name} supports rates from {lowest} up, and"
+                f" {write_rate(self.target_fmr)} is to be decided at. Start with `--target-fmr {lowest}`, or"
+                " calibrate on more people.",
+                **refusal.facts,
+            ) from None
 
     def for_pair(self, rule: Rule, *, calibration: str | None = None, faces: int = 1) -> Threshold:
         """The threshold to compare a face with one person, who has `faces` faces."""
@@ -146,7 +157,8 @@ class Thresholds:
         if beyond and not rule.extrapolate:
             lowest = add_up(calibration.lowest_fmr, comparisons)
             raise refusal(
-                f"{calibration.name} supports rates from {lowest:.2g} up here; {rate:g} was asked for."
+                f"{calibration.name} supports rates from {write_rate(round_up(lowest))} up here;"
+                f" {write_rate(rate)} was asked for."
                 " Ask for more, allow `extrapolate`, or calibrate on more people.",
                 lowest_supported=lowest,
                 calibration=calibration.name,

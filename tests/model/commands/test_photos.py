@@ -246,7 +246,7 @@ def test_a_calibrated_verdict_says_what_a_similarity_means(run, photos, tmp_path
         return run("verify", photos["ada"], photos["ada again"], *flags, SAMEFACE_RECOGNIZER=str(tmp_path))
 
     assert (
-        "for FMR 0.01; so similar are fewer than 1 in 2,653 strangers"
+        "for FMR 1e-2; so similar are fewer than 1 in 2,653 strangers"
         in verify("--target-fmr", "0.01").stdout
     )
     refused = verify("--target-fmr", "1e-6")
