@@ -33,6 +33,7 @@ ROOMS = {
     "new-key": "sameface.api.commands",
     "prepare": "sameface.training.commands.data",
     "synthesize": "sameface.training.commands.data",
+    "pairs": "sameface.training.commands.data",
     "train": "sameface.training.commands.train",
     "bundle": "sameface.training.commands.export",
 }

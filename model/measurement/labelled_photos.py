@@ -3,7 +3,7 @@
 import hashlib
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def read_labelled(
 ) -> LabelledFaces:
     """The faces of all photos in `folder/<person>/`; the same photo under two people is an error."""
     people = list_people(folder)
-    refuse_duplicates(folder, [path for photos in people.values() for path in photos])
+    refuse_duplicates(folder, digest_photos(people))
     pictures = {f"{person}/{path.name}": path for person, photos in people.items() for path in photos}
     found = embed_all(pictures, embed, threads, progress)
     if not found.embeddings:
@@ -75,11 +75,17 @@ def list_people(folder: Path) -> dict[str, list[Path]]:
     return people
 
 
-def refuse_duplicates(folder: Path, paths: Iterable[Path]) -> None:
+def digest_photos(people: Mapping[str, Iterable[Path]]) -> dict[Path, str]:
+    """The SHA-256 of every photo."""
+    paths = (path for photos in people.values() for path in photos)
+    return {path: hashlib.sha256(read_photo(path)).hexdigest() for path in paths}
+
+
+def refuse_duplicates(folder: Path, digests: Mapping[Path, str]) -> None:
     """Raise if a photo is in the folders of two people: it would be an impostor pair of similarity 1."""
     by_content = defaultdict(list)
-    for path in paths:
-        by_content[hashlib.sha256(read_photo(path)).digest()].append(path)
+    for path, digest in digests.items():
+        by_content[digest].append(path)
     found = [same for same in by_content.values() if len({path.parent for path in same}) > 1]
     if found:
         lines = [" = ".join(str(path.relative_to(folder)) for path in same) for same in found]

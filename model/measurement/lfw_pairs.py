@@ -9,6 +9,7 @@ import numpy as np
 from sameface.model.errors import PairsRefused
 from sameface.model.faces import Floats, Keys
 from sameface.model.measurement.scores import Flags
+from sameface.model.photo.image import PHOTO_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,37 +40,61 @@ class PairAccuracy:
 def read_pairs(file: Path, images: Path) -> list[Pair]:
     """The pairs of a file like LFW's `pairs.txt`, over `images/<Name>/<Name>_<nnnn>` of any suffix.
 
-    Its header says how many folds there are and how many matched and mismatched pairs each has. A missing
-    picture stays in its pair, as a path without a suffix, so that whoever scores the pair can count it.
+    Its header says how many folds there are and how many matched and mismatched pairs each has. Instead of a
+    number it may have a file's name. A missing picture stays in its pair, as a path without a suffix, so that
+    whoever scores the pair can count it.
     """
     try:
-        header, *lines = (line.split() for line in file.read_text("utf-8").splitlines() if line.strip())
+        header, *lines = (split(line) for line in file.read_text("utf-8").splitlines() if line.strip())
         size = int(header[-1])
         rows = [parse_line(fields) for fields in lines]
     except OSError as error:
-        raise PairsRefused(f"{file} cannot be read: {error.strerror}.") from error
+        raise PairsRefused(
+            f"{file} cannot be read: {error.strerror}. `sameface pairs FOLDER` makes a list of pairs."
+        ) from error
     except (ValueError, IndexError) as error:
-        raise PairsRefused(f"{file} is no list of pairs as LFW has it.") from error
+        raise PairsRefused(
+            f"{file} is no list of pairs as LFW has it. `sameface pairs FOLDER` makes one."
+        ) from error
     if not rows or size < 1:
         raise PairsRefused(f"{file} lists no pairs.")
-    found = {path.with_suffix(""): path for path in images.glob("*/*")}
-    pairs = []
+    found, pairs = index_pictures(images), []
     for number, (first, second) in enumerate(rows):
-        probe, reference = (images / name / f"{name}_{index:04d}" for name, index in (first, second))
-        same = first[0] == second[0]
-        pairs.append(
-            Pair(number // (2 * size), same, found.get(probe, probe), found.get(reference, reference))
-        )
+        probe, reference = (find(images / path, found) for path in (first, second))
+        pairs.append(Pair(number // (2 * size), first.parent == second.parent, probe, reference))
     return pairs
 
 
-def parse_line(fields: list[str]) -> tuple[tuple[str, int], tuple[str, int]]:
-    """Name and number of two pictures: of one person in `Name 1 2`, of two people in `Name 1 Other 2`."""
+def split(line: str) -> list[str]:
+    """The columns of a line; names may have spaces if tabs are between the columns."""
+    return [column.strip() for column in line.split("\t")] if "\t" in line else line.split()
+
+
+def parse_line(fields: list[str]) -> tuple[Path, Path]:
+    """Two pictures, as paths in their folder: of one person in `Name 1 2`, of two in `Name 1 Other 2`."""
     if len(fields) == 3:
-        name, first, second = fields
-        return (name, int(first)), (name, int(second))
+        fields = [fields[0], fields[1], fields[0], fields[2]]
     name, first, other, second = fields
-    return (name, int(first)), (other, int(second))
+    return name_picture(name, first), name_picture(other, second)
+
+
+def name_picture(person: str, which: str) -> Path:
+    """A person's picture by its number, as LFW names it, or by its file's name."""
+    if PHOTO_NAMES.fullmatch(which):
+        return Path(person, which)
+    return Path(person, f"{person}_{int(which):04d}")
+
+
+def index_pictures(images: Path) -> dict[Path, Path]:
+    """The pictures by their paths, with and without a suffix; crops have another one than their photos."""
+    paths = sorted(images.glob("*/*"))
+    return {path.with_suffix(""): path for path in paths} | {path: path for path in paths}
+
+
+def find(path: Path, found: dict[Path, Path]) -> Path:
+    """The picture at a path, whatever suffix it has; a missing one is the path without a suffix."""
+    bare = path.with_suffix("") if PHOTO_NAMES.fullmatch(path.name) else path
+    return found.get(path) or found.get(bare) or bare
 
 
 def measure_accuracy(similarities: Sequence[float] | Floats, pairs: Sequence[Pair]) -> PairAccuracy:

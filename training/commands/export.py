@@ -81,7 +81,10 @@ def read_trial(
         crops = calibration.expanduser() if calibration else None
         return plan_trial(pairs.expanduser(), images.expanduser(), crops, max_loss)
     if kinds or pairs or images:
-        raise BundleRefused("Accuracy is measured on pairs: give both --pairs FILE and --images FOLDER.")
+        raise BundleRefused(
+            "Accuracy is measured on pairs: give both --pairs FILE and --images FOLDER."
+            " `sameface pairs FOLDER` makes such a file."
+        )
     return None
 
 

@@ -37,7 +37,10 @@ def plan_trial(pairs_file: Path, images: Path, calibration: Path | None, max_los
     pairs = read_pairs(pairs_file, images)
     shown = {crop for pair in pairs for crop in (pair.probe, pair.reference) if crop.is_file()}
     if not shown:
-        raise PairsRefused(f"{images} has none of the crops that {pairs_file} lists.")
+        raise PairsRefused(
+            f"{images} has none of the crops that {pairs_file} lists."
+            f" `sameface pairs {images}` makes a list of those that are there."
+        )
     crops = list_crops(calibration) if calibration else sorted(shown)
     return Trial(pairs, spread(crops, CALIBRATION_CROPS), max_loss)
 

@@ -25,7 +25,8 @@ class PairTest:
         found = sorted(path for path in named if path.is_file())
         if not found:
             raise DatasetRefused(
-                f"{images} has no crop of the pairs in {pairs}: `sameface prepare` makes them."
+                f"{images} has no crop of the pairs in {pairs}: `sameface prepare` makes crops,"
+                " `sameface pairs` a list of pairs of them."
             )
         crops = np.stack([decode_crop(path.read_bytes()) for path in found])
         self.crops = torch.from_numpy(crops.transpose(0, 3, 1, 2).copy())  # uint8 (crops, 3, 112, 112)

@@ -32,6 +32,18 @@ def test_pairs_are_read_with_their_folds_and_whatever_suffix_their_pictures_have
     assert not pairs[-1].reference.exists()
 
 
+def test_a_list_may_name_files_and_their_crops_are_found_under_another_suffix(tmp_path: Path):
+    """`sameface prepare` names the crop of IMG_1.png IMG_1.jpg, and keeps a.jpg and a.png apart."""
+    for name in ("Ada B/IMG_1.jpg", "Ada B/v2.final.jpg", "José/a.jpg.jpg", "José/a.png.jpg"):
+        (tmp_path / "crops" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "crops" / name).touch()
+    file = tmp_path / "pairs.txt"
+    file.write_text("1\t1\nAda B\tIMG_1.png\tv2.final.webp\nAda B\tgone.jpg\tJosé\ta.png\n", "utf-8")
+    same, other = read_pairs(file, tmp_path / "crops")
+    assert (same.same_person, same.probe.name, same.reference.name) == (True, "IMG_1.jpg", "v2.final.jpg")
+    assert (other.same_person, other.probe.name, other.reference.name) == (False, "gone", "a.png.jpg")
+
+
 @pytest.mark.parametrize(
     "text", ["", "10 300\n", "nonsense\n", "1 1\nAda x y\n", "1 1\nAda 1\n", "1 0\nAda 1 2\n"]
 )
@@ -42,7 +54,7 @@ def test_a_file_that_lists_no_pairs_is_refused(tmp_path: Path, text: str):
 
 
 def test_a_missing_file_is_refused(tmp_path: Path):
-    with pytest.raises(PairsRefused, match="cannot be read"):
+    with pytest.raises(PairsRefused, match=r"cannot be read.*`sameface pairs FOLDER` makes a list"):
         read_pairs(tmp_path / "pairs.txt", tmp_path)
 
 
