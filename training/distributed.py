@@ -23,6 +23,11 @@ class Processes:
         """Whether this is rank 0, which writes files and prints."""
         return self.rank == 0
 
+    def describe(self) -> str:
+        """The device, and the number of processes if there are several."""
+        where = torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "the CPU"
+        return where if self.count == 1 else f"{where}, in {self.count} processes"
+
     def shard(self, length: int) -> slice:
         """This rank's slice of `length` rows; slices follow each other in the order of ranks."""
         return slice(self.rank * length // self.count, (self.rank + 1) * length // self.count)

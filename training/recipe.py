@@ -203,8 +203,14 @@ def parse_change(change: str) -> dict[str, Any]:
 
 
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge two tables; `above` wins, and replaces options whole, since they belong to one name."""
+    """Merge two tables; `above` wins, and replaces options whole, since they belong to one name.
+
+    If it gives another name, the options below are dropped.
+    """
     merged = {**below, **above}
+    for name, options in (("name", "options"), ("head", "head_options"), ("pair", "pair_options")):
+        if options in below and options not in above and merged.get(name) != below.get(name):
+            del merged[options]
     for key in below.keys() & above.keys():
         if isinstance(below[key], dict) and isinstance(above[key], dict) and not key.endswith("options"):
             merged[key] = merge(below[key], above[key])

@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 import torch
 
 from sameface.model.data_folder import DataFolder
-from sameface.training.loop.checkpoint import load_checkpoint
+from sameface.training.loop.checkpoint import load_checkpoint, save_checkpoint
 from sameface.training.loop.train import train
 from sameface.training.recipe import read_recipe
 from tests.training.runs import PLAIN, THIN, learn
@@ -68,5 +68,8 @@ def test_a_run_of_two_processes_is_finished_by_one(tmp_path: Path, drawn_faces: 
     arguments = ("--out", str(tmp_path / "run"), "--data", str(tmp_path), "--set", "schedule.images = 160")
     first = run_two("sameface", "train", str(recipe), *arguments)
     assert first.returncode == 0, first.stderr
-    assert load_checkpoint(tmp_path / "run" / "last.pt", {})["seen"] == 160
+    state = load_checkpoint(tmp_path / "run" / "last.pt", {})
+    assert state["seen"] == 160
+    state["recipe"]["schedule"]["images"] = 320  # as if it had been stopped halfway
+    save_checkpoint(tmp_path / "run" / "last.pt", state)
     assert train(read_recipe(recipe), tmp_path / "run", DataFolder(tmp_path), resume=True).images == 320

@@ -1,5 +1,6 @@
 """The training loop: batches, optimiser steps, accuracy on pairs, checkpoints."""
 
+import logging
 from collections import deque
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from sameface.training.loop.run_log import Journal
 from sameface.training.loop.stop_signal import Interruption, await_interruption
 from sameface.training.loop.teacher import find_teacher, load_targets
 from sameface.training.recipe import Recipe
+
+log = logging.getLogger("sameface.training")
 
 WATCHED_STEPS = 100  # steps over which the loss is averaged to see whether it diverges
 DIVERGED = 2.0  # times the average of the first steps
@@ -51,8 +54,24 @@ def train(recipe: Recipe, folder: Path, data: DataFolder, *, resume: bool = Fals
         learner = Learner(recipe, len(faces.identities), processes, targets)
         run = Run(recipe, folder, faces, learner)
         run.begin(resume=resume)
+        if processes.leads:
+            announce(run)
         with await_interruption() as interruption:  # from here on there is something to save
             return run.train(interruption)
+
+
+def announce(run: "Run") -> None:
+    """Log what is trained on what, and from where on, if the run is resumed."""
+    log.info(
+        "%s: %s images of %s identities, %s steps of %s images%s, on %s",
+        run.recipe.name,
+        f"{len(run.faces.places):,}",
+        f"{len(run.faces.identities):,}",
+        f"{run.recipe.steps:,}",
+        run.recipe.images_per_step,
+        f" from step {run.step:,} on" if run.step else "",
+        run.processes.describe(),
+    )
 
 
 def find_targets(recipe: Recipe, faces: FaceSet, data: DataFolder, processes: Processes) -> Floats | None:

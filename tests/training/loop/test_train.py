@@ -58,6 +58,20 @@ def test_a_run_learns_and_writes_down_how(tmp_path: Path, drawn_faces: Path, dra
     assert list((tmp_path / "run" / "tensorboard").iterdir())
 
 
+def test_the_first_line_of_a_run_says_what_is_trained_on_and_where(
+    tmp_path: Path, drawn_faces: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    recipe = thin_recipe(tmp_path, drawn_faces, "schedule.images = 32")
+    with caplog.at_level("INFO", "sameface.training"):
+        train(recipe, tmp_path / "run", DataFolder(tmp_path))
+        train(recipe, tmp_path / "run", DataFolder(tmp_path), resume=True)
+    where = "the CPU" if not torch.cuda.is_available() else torch.cuda.get_device_name(0)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"thin: 48 images of 12 identities, 2 steps of 16 images, on {where}",
+        f"thin: 48 images of 12 identities, 2 steps of 16 images from step 2 on, on {where}",
+    ]
+
+
 RECIPES = {
     "cosface, averaged, a sample of the classes": (
         "loss = { head = 'cosface', sample = 0.5, head_options = { warm_up = 15 } }",

@@ -1,6 +1,8 @@
 """What a recipe may ask of a head or a pair loss, and what is refused with which words."""
 
 import math
+import re
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -8,7 +10,8 @@ import pytest
 pytest.importorskip("torch")
 
 from sameface.training.errors import RecipeRefused
-from sameface.training.losses.by_name import HEADS, build_head, build_pair_loss
+from sameface.training.losses.by_name import HEADS, PAIR_LOSSES, build_head, build_pair_loss
+from tests.docs.pages import read_page, table_rows
 
 
 def test_an_unknown_head_is_refused_with_the_known_ones() -> None:
@@ -75,6 +78,34 @@ def test_a_pair_loss_asks_for_no_more_than_the_largest_distance(name: str, large
     for margin in (largest + 0.01, math.nan, math.inf):
         with pytest.raises(RecipeRefused, match=f"at most {largest}, the largest distance"):
             build_pair_loss(name, margin=margin)
+
+
+def list_options(head: type) -> dict[str, str]:
+    """The options of a head with their defaults, as the page shows them."""
+    given = {
+        each.name: each.default
+        for each in signature(head).parameters.values()
+        if each.kind is each.KEYWORD_ONLY
+    }
+    unset = {"margin": getattr(head, "usual_margin", None), "scale": 30}
+    return {name: str(unset[name] if default is None else default) for name, default in given.items()}
+
+
+def test_the_page_of_losses_has_every_option_of_every_head_with_its_default() -> None:
+    shown: dict[str, dict[str, str]] = {name: {} for name in HEADS}
+    names: list[str] = []
+    for heads, option, default, _ in table_rows("docs/losses.md", "Options"):
+        names = re.findall(r"`(\w+)`", heads) or names
+        for name in names:
+            shown[name][option.strip("`")] = default.strip("`")
+    assert shown == {name: list_options(head) for name, head in HEADS.items()}
+
+
+def test_the_page_of_losses_has_the_margins_of_pairs() -> None:
+    for name in PAIR_LOSSES:
+        loss = build_pair_loss(name)
+        told = rf"{loss.margin} (by default )?for `{name}`, of a (squared )?distance of at most "
+        assert re.search(f"{told}{loss.largest_margin:g}", read_page("docs/losses.md"))
 
 
 def test_one_class_is_refused() -> None:
