@@ -5,7 +5,7 @@ EXTRA  := $(strip $(EXTRA))
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: serve test packages train-demo torture check lint format openapi clean
+.PHONY: serve test packages browser train-demo torture check lint format openapi clean
 
 serve: .venv/serving-$(EXTRA)
 	$(BIN)/sameface pull
@@ -18,6 +18,10 @@ test: .venv/developing-$(EXTRA)
 # What users install, each kind in a fresh environment without torch: two minutes, so it is no part of `test`.
 packages: .venv/developing-$(EXTRA)
 	$(BIN)/pytest tests/packages --dist=loadgroup
+
+# /docs in Chromium, which the machine must have; skipped with a line where it has none.
+browser: .venv/developing-$(EXTRA)
+	$(BIN)/pytest tests/browser -n1
 
 train-demo: .venv/training-$(EXTRA)
 	rm -rf runs/demo

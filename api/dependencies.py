@@ -15,6 +15,9 @@ from sameface.model.store.records import ID_LENGTH, ID_PATTERN
 from sameface.model.store.records import Collection as StoredCollection
 
 Id = Annotated[str, Path(pattern=ID_PATTERN, max_length=ID_LENGTH)]
+CollectionName = Annotated[
+    str, Path(pattern=ID_PATTERN, max_length=ID_LENGTH, json_schema_extra={"example": "staff"})
+]
 
 
 def loaded(request: Request) -> tuple[LoadedPipeline, OpenGallery]:
@@ -60,7 +63,7 @@ async def get_gallery(request: Request) -> OpenGallery:
     return loaded(request)[1]
 
 
-async def get_collection(collection: Id, request: Request) -> StoredCollection:
+async def get_collection(collection: CollectionName, request: Request) -> StoredCollection:
     """The collection named in the request's path."""
     _, gallery = loaded(request)
     return await gallery.readers.run(gallery.get_collection, collection)

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from sameface.api.access.caller import READ, WRITE
 from sameface.api.body.read_body import body_of
-from sameface.api.dependencies import Collection, Gallery, Id
+from sameface.api.dependencies import Collection, CollectionName, Gallery
 from sameface.api.openapi import examples, links
 from sameface.api.openapi.bodies import document_body
 from sameface.api.openapi.responses import (
@@ -38,7 +38,7 @@ router = APIRouter(prefix="/v1/collections", tags=["collections"])
     },
 )
 async def create_collection(
-    collection: Id,
+    collection: CollectionName,
     body: Annotated[CollectionRequest, Depends(body_of(CollectionRequest))],
     gallery: Gallery,
     response: Response,
@@ -84,6 +84,6 @@ async def get_collection(collection: Collection, gallery: Gallery) -> Collection
     response_class=Response,  # without a content type, as there is no content
     responses=responses(None, *KEY_PROBLEMS, "collection_not_found", "storage_full", success=204),
 )
-async def delete_collection(collection: Id, gallery: Gallery) -> None:
+async def delete_collection(collection: CollectionName, gallery: Gallery) -> None:
     """Forget a collection and everybody in it."""
     await gallery.writers.run(gallery.delete_collection, collection)

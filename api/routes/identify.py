@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends
 
 from sameface.api.access.caller import READ
 from sameface.api.body.read_body import body_of
-from sameface.api.dependencies import ROOM, Gallery, Id, Pipeline
+from sameface.api.dependencies import ROOM, CollectionName, Gallery, Pipeline
 from sameface.api.openapi import examples
 from sameface.api.openapi.bodies import document_body
 from sameface.api.openapi.responses import COLLECTION_PROBLEMS, PHOTO_PROBLEMS, RATE_PROBLEMS, responses
@@ -24,7 +24,7 @@ router = APIRouter(prefix="/v1/collections/{collection}", tags=["identify"], dep
     ),
 )
 async def identify(
-    collection: Id,
+    collection: CollectionName,
     body: Annotated[IdentifyRequest, Depends(body_of(IdentifyRequest))],
     pipeline: Pipeline,
     gallery: Gallery,

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from sameface.api.access.caller import READ, WRITE
 from sameface.api.body.read_body import body_of
-from sameface.api.dependencies import ROOM, Collection, Gallery, Id, IdempotencyKey, Pipeline
+from sameface.api.dependencies import ROOM, Collection, CollectionName, Gallery, Id, IdempotencyKey, Pipeline
 from sameface.api.openapi import examples, links
 from sameface.api.openapi.bodies import document_body
 from sameface.api.openapi.responses import BODY_PROBLEMS, COLLECTION_PROBLEMS, PHOTO_PROBLEMS, responses
@@ -50,7 +50,7 @@ ENROLL_PROBLEMS = (
     ),
 )
 async def enroll_person(
-    collection: Id,
+    collection: CollectionName,
     body: Annotated[PersonRequest, Depends(body_of(PersonRequest))],
     pipeline: Pipeline,
     gallery: Gallery,
@@ -129,7 +129,7 @@ async def forget_person(collection: Collection, person_id: Id, gallery: Gallery)
     ),
 )
 async def add_faces(
-    collection: Id,
+    collection: CollectionName,
     person_id: Id,
     body: Annotated[FacesRequest, Depends(body_of(FacesRequest))],
     pipeline: Pipeline,
