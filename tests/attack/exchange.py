@@ -2,7 +2,7 @@
 
 import http.client
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -31,6 +31,17 @@ def connect(address: httpx.URL, seconds: float = 10.0, receive_bytes: int | None
         opened.close()
         raise
     return opened
+
+
+def write_request(
+    method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
+) -> bytes:
+    """A request on the wire; a body has its length, unless the headers say otherwise."""
+    sent = {"Host": "localhost", **(headers or {})}
+    if body is not None and "Transfer-Encoding" not in sent:
+        sent["Content-Length"] = str(len(body))
+    lines = "".join(f"{name}: {value}\r\n" for name, value in sent.items())
+    return f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode() + (body or b"")
 
 
 def exchange(address: httpx.URL, *parts: bytes, seconds: float = 30.0, method: str = "GET") -> Answer:

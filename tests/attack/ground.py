@@ -124,7 +124,10 @@ class Ground:
         self, log_file: Path, *flags: str, prepare: Prepare | None = None, **settings: object
     ) -> subprocess.Popen[str]:
         """A server process that has just begun; it logs into a file."""
-        variables = {f"SAMEFACE_{name.upper()}": str(value) for name, value in settings.items()}
+        variables = {
+            name if name.isupper() else f"SAMEFACE_{name.upper()}": str(value)
+            for name, value in settings.items()
+        }
         words = [sys.executable, "-m", "sameface", "serve", "--port", "0", "--json", *flags]
         with log_file.open("a") as log:
             return subprocess.Popen(

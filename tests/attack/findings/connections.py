@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 
 import httpx
 
-from tests.attack.exchange import connect, count_cut, exchange, is_cut
+from tests.attack.exchange import connect, count_cut, exchange, is_cut, write_request
 from tests.attack.findings.outcome import Outcome
 from tests.attack.ground import Ground, Server
 
@@ -72,8 +72,9 @@ def hold_connections(ground: Ground) -> Outcome:
         while (newcomer := ask_live(server)) != 200 and time.monotonic() - started < 60:
             time.sleep(0.25)
         waited = time.monotonic() - started
+        time.sleep(3)
         cut = count_cut(held)
-        metrics = httpx.get(f"{server.address}/metrics").text
+        metrics = httpx.get(f"{server.address}/metrics", timeout=30).text
     said = "slow_headers" in server.log and 'reason="slow_headers"' in metrics
     return Outcome(
         newcomer == 200 and waited < 35 and cut == len(held) and said,
@@ -114,7 +115,7 @@ def leave_answers_unread(ground: Ground) -> Outcome:
 
 def count_open(server: Server) -> float:
     """The connections that the server has open by its metrics, the one that asks included."""
-    metrics = httpx.get(f"{server.address}/metrics").text
+    metrics = httpx.get(f"{server.address}/metrics", timeout=30).text
     return float(metrics.partition("\nsameface_connections ")[2].split()[0])
 
 
@@ -122,12 +123,9 @@ def start_batch(server: Server) -> bytes:
     """The headers of a batch of probes in a new collection."""
     with server.client() as client:
         client.put("/v1/collections/attacked")
-    key = server.keys["read"]
-    return (
-        b"POST /v1/collections/attacked/identify/batch HTTP/1.1\r\nHost: localhost\r\n"
-        b"Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n"
-        + f"Authorization: Bearer {key}\r\n\r\n".encode()
-    )
+    chunked = {"Content-Type": "application/x-ndjson", "Transfer-Encoding": "chunked"}
+    headers = server.authorization("read") | chunked
+    return write_request("POST", "/v1/collections/attacked/identify/batch", headers)
 
 
 def send_chunk(content: bytes) -> bytes:
@@ -168,10 +166,10 @@ def trickle(stream: socket.socket) -> bool:
 
 def ask_for_upgrade(ground: Ground) -> Outcome:
     """A POST that asks to become a websocket."""
-    head = b"POST /v1/detect HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
-    body = b"Content-Type: application/json\r\nContent-Length: 5\r\n\r\nhello"
+    upgrade = {"Connection": "upgrade", "Upgrade": "websocket", "Content-Type": "application/json"}
     with ground.serve() as server:
+        asked = write_request("POST", "/v1/detect", server.authorization() | upgrade, b"hello")
         started = time.monotonic()
-        answer = exchange(server.address, head + body, seconds=10)
+        answer = exchange(server.address, asked, seconds=10)
         waited = time.monotonic() - started
-    return Outcome(answer.status in (400, 401), f"{answer.status} in {waited:.1f} s")
+    return Outcome(answer.status in (400, 422), f"{answer.status} in {waited:.1f} s")
