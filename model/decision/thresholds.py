@@ -105,12 +105,13 @@ class Thresholds:
         try:
             self.for_pair(AT_OWN_RATE)
         except FmrNotSupported as refusal:
-            lowest = write_rate(round_up(refusal.facts["lowest_supported"]))
+            name, lowest = self.calibrations.default.name, refusal.facts["lowest_supported"]
+            least = write_rate(round_up(lowest))
             raise FmrNotSupported(
-                f"{self.calibrations.default.name} supports rates from {lowest} up, and"
-                f" {write_rate(self.target_fmr)} is to be decided at. Start with `--target-fmr {lowest}`, or"
-                " calibrate on more people.",
-                **refusal.facts,
+                f"{name} supports rates from {least} up, and {write_rate(self.target_fmr)} is to be decided at."
+                f" Start with `--target-fmr {least}`, or calibrate on more people.",
+                lowest_supported=lowest,
+                calibration=name,
             ) from None
 
     def for_pair(self, rule: Rule, *, calibration: str | None = None, faces: int = 1) -> Threshold:
