@@ -34,7 +34,7 @@ TEST_DATA = Path("~/.cache/sameface-tests").expanduser()
 def _forget_settings_of_the_developer() -> Iterator[None]:
     """The environment of whoever runs the tests is not part of them."""
     with pytest.MonkeyPatch.context() as patch:
-        kept = ("SAMEFACE_LFW_TAR", "SAMEFACE_KILLS", "SAMEFACE_SECONDS")
+        kept = ("SAMEFACE_LFW_TAR", "SAMEFACE_KILLS", "SAMEFACE_SECONDS", "SAMEFACE_FUZZ_CASES")
         for name in [name for name in os.environ if name.startswith("SAMEFACE_") and name not in kept]:
             patch.delenv(name)
         yield

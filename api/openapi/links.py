@@ -23,21 +23,13 @@ def link(*operations: str, **parameters: str) -> Links:
 
 
 COLLECTION = link(*COLLECTION_OPERATIONS, collection="$response.body#/name")
-COLLECTIONS = {
-    **link(*COLLECTION_OPERATIONS, collection="$response.body#/items/0/name"),
-    **link("list_collections", cursor="$response.body#/next_cursor"),
-}
+PERSON = link(*PERSON_OPERATIONS, **SAME_COLLECTION, person_id="$response.body#/person_id")
 ENROLLED = {
-    **link(*PERSON_OPERATIONS, **SAME_COLLECTION, person_id="$response.body#/person_id"),
+    **PERSON,
     **link(
         "forget_face",
         **SAME_COLLECTION,
         person_id="$response.body#/person_id",
         face_id="$response.body#/faces/0/face_id",
     ),
-}
-PERSON = ENROLLED
-PEOPLE = {
-    **link(*PERSON_OPERATIONS, **SAME_COLLECTION, person_id="$response.body#/items/0/person_id"),
-    **link("list_people", **SAME_COLLECTION, cursor="$response.body#/next_cursor"),
 }

@@ -54,7 +54,7 @@ async def create_collection(
 @router.get(
     "",
     dependencies=[READ],
-    responses=responses(examples.COLLECTIONS, *KEY_PROBLEMS, links=links.COLLECTIONS),
+    responses=responses(examples.COLLECTIONS, *KEY_PROBLEMS),
 )
 async def list_collections(
     gallery: Gallery,

@@ -64,7 +64,7 @@ async def enroll_person(
 @router.get(
     "",
     dependencies=[READ],
-    responses=responses(examples.PEOPLE, *COLLECTION_PROBLEMS, links=links.PEOPLE),
+    responses=responses(examples.PEOPLE, *COLLECTION_PROBLEMS),
 )
 async def list_people(
     collection: Collection,

@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from sameface.model.bundles.bundle import Bundle
+from sameface.model.decision.thresholds import LOWEST_RATE
 from sameface.model.faces import Embedding
 from sameface.model.photo.embed import accept_embedding
 from sameface.model.store.records import ID_LENGTH, ID_PATTERN, MAX_NAME, find_metadata_fault, is_text
@@ -94,7 +95,7 @@ class Base64Photo(BaseModel):
 
 Photo = Annotated[bytes, BeforeValidator(read_photo, json_schema_input_type=Base64Photo)]
 Similarity = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
-TargetRate = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+TargetRate = Annotated[float, Field(ge=LOWEST_RATE, lt=1, allow_inf_nan=False)]
 Id = Annotated[str, Field(pattern=ID_PATTERN, max_length=ID_LENGTH)]
 CalibrationName = Annotated[
     str,
