@@ -108,7 +108,7 @@ class Thresholds:
             name, lowest = self.calibrations.default.name, refusal.facts["lowest_supported"]
             least = write_rate(round_up(lowest))
             raise FmrNotSupported(
-                f"{name} supports rates from {least} up, and {write_rate(self.target_fmr)} is to be decided at."
+                f"{name} supports rates from {least} up, and {write_rate(self.target_fmr)} was asked for."
                 f" Start with `--target-fmr {least}`, or calibrate on more people.",
                 lowest_supported=lowest,
                 calibration=name,
