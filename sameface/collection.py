@@ -62,10 +62,12 @@ class Collection:
             min_quality=min_quality,
         )
 
-    def enroll_or_add(self, person_id: str, photos: Sequence[AnyPhoto]) -> Enrollment:
-        """Enrol a person by photos, or add faces to a known `person_id`, as a batch over HTTP does."""
+    def enroll_or_add(
+        self, person_id: str, photos: Sequence[AnyPhoto], *, name: str | None = None
+    ) -> Enrollment:
+        """Enrol a person by photos, or add faces to a known `person_id`, who keeps the name they have."""
         self._engine.gallery.get_or_create_collection(self.name, store_crops=self._store_crops)
-        return self._enroll(person_id, photos, (), may_exist=True)
+        return self._enroll(person_id, photos, (), name=to_name(name), may_exist=True)
 
     def add_faces(
         self,

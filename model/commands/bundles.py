@@ -14,6 +14,7 @@ from sameface.model.bundles.bundle import MANIFEST, Bundle, load_bundle, read_js
 from sameface.model.bundles.contract import read_contract
 from sameface.model.bundles.published import MODELS
 from sameface.model.bundles.pull import pull_model, pull_portraits
+from sameface.model.commands.answers import describe_list
 from sameface.model.commands.options import AsJson, Data, Device, faces_in
 from sameface.model.commands.terminal import console, describe_bundle, print_json, report_downloads
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
@@ -104,7 +105,7 @@ def models(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
     folders = sorted(path.parent for path in DataFolder(data).models.glob(f"*/{MANIFEST}"))
     bundles = [describe_folder(folder) for folder in folders]
     if as_json:
-        print_json(bundles)
+        print_json(describe_list(bundles))
         return
     columns = ("name", "kind", "dimension", "calibration", "licence", "fault")
     table = Table(*columns)

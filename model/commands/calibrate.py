@@ -141,9 +141,10 @@ def show(measured: Calibration, lookalikes: list[Lookalikes], path: Path, target
         table.add_row(f"1e-{number}", *describe_rates(rates))
     console.print(table)
     decade, pairs, people = need_more(measured.lowest_fmr, evidence.people)
+    lowest = write_rate(round_up(measured.lowest_fmr))
     console.print(
-        f"Rates from {write_rate(round_up(measured.lowest_fmr))} up are supported. For {write_rate(decade)} it"
-        f" takes {pairs:,} impostor pairs more: about {people:,} people more with as many photos each.",
+        f"Rates from {lowest} up are supported. For {write_rate(decade)} it takes {pairs:,} impostor pairs"
+        f" more: about {people:,} people more with as many photos each.",
         soft_wrap=True,
     )
     show_groups(measured, target_fmr)

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from PIL import Image
 from rich.table import Table
 
 from sameface.model.commands.options import AsJson, Data, Detector, Device, PhotoFile, Recognizer, faces_in
+from sameface.model.commands.pictures import save_picture
 from sameface.model.commands.terminal import console, describe_decision, print_json
 from sameface.model.data_folder import DEFAULT_DATA
-from sameface.model.errors import SamefaceError, UnsupportedImage
+from sameface.model.errors import SamefaceError
 from sameface.model.photo.draw import draw_faces
 from sameface.model.photo.image import decode_image, read_photo
 
@@ -97,14 +97,6 @@ def detect(
         numbers = (box.left, box.top, box.width, box.height, face.score, face.quality.score)
         table.add_row(*(f"{number:g}" for number in numbers), ", ".join(face.quality.issues))
     console.print(table if detection.faces else "No face was found.")
-
-
-def save_picture(picture: Image.Image, path: Path) -> None:
-    """Write a picture in the format of the file name's suffix."""
-    try:
-        picture.save(path)
-    except (OSError, ValueError) as error:
-        raise UnsupportedImage(f"{path} cannot be written: {error}.") from error
 
 
 @app.command()

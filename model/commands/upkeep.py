@@ -9,9 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from sameface.model.bundles.bundle import find_folder, load_bundle
+from sameface.model.commands.answers import describe_collection
 from sameface.model.commands.options import AsJson, CollectionName, Data, Device
 from sameface.model.commands.terminal import console, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
+from sameface.model.errors import ArchiveRefused
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from sameface.model.upkeep.check_gallery import Finding, check_gallery
@@ -27,10 +29,13 @@ app.add_typer(gallery, name="gallery")
 def export(
     collection: CollectionName,
     file: Annotated[Path, typer.Argument(help="Where to write it.")],
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the file if it exists.")] = False,
     data: Data = DEFAULT_DATA,
     as_json: AsJson = False,
 ) -> None:
     """Write a collection into a file, as it is at this moment."""
+    if file.expanduser().exists() and not replace:
+        raise ArchiveRefused(f"{file} exists already: choose another name, or --replace.")
     with closing(Store(DataFolder(data).gallery)) as store, report_counts() as progress:
         written = export_collection(store, collection, file.expanduser(), progress)
     show_collection(written, f"is in {file}", as_json=as_json)
@@ -52,7 +57,7 @@ def import_archive(
 def show_collection(collection: Collection, what: str, *, as_json: bool) -> None:
     """Print a collection with its numbers of people and faces; `what` says what was done with it."""
     if as_json:
-        print_json(collection)
+        print_json(describe_collection(collection))
         return
     counted = f"{collection.people} people, {collection.faces} faces"
     console.print(f"[green]{escape(collection.name)}[/green] {escape(what)}: {counted}.", soft_wrap=True)

@@ -53,7 +53,7 @@ def identify_all(sameface: Command, collection: str) -> dict[str, str | None]:
 
 
 def test_people_are_listed_with_name_metadata_and_faces(sameface: Command) -> None:
-    ada, bob = answer_of(sameface("people", "--collection", "staff", "--json"))
+    ada, bob = answer_of(sameface("people", "--collection", "staff", "--json"))["items"]
     assert (ada["person_id"], ada["name"], ada["metadata"]) == ("ada", "Ada Example", {"desk": 12})
     assert (bob["person_id"], bob["name"], bob["metadata"]) == ("bob", None, {})
     assert (len(ada["faces"]), len(bob["faces"])) == (2, 2)
@@ -79,7 +79,7 @@ def test_crops_are_embedded_by_another_recogniser(sameface: Command, home: Path)
     moved = answer_of(
         sameface("gallery", "reembed", "staff", "--recognizer", home / "models/other", "--json")
     )
-    assert (moved["bundle"], moved["faces"]) == ("other", 4)
+    assert (moved["model"], moved["faces"]) == ("other", 4)
 
 
 def test_the_bundle_decides_by_its_calibration(sameface: Command) -> None:
@@ -113,5 +113,5 @@ def test_what_was_killed_is_run_again_to_its_end(sameface: Command, home: Path) 
     words = ("--recognizer", home / "models/other", "--json")
     for name in ("staff", "visitors"):
         moved = answer_of(sameface("gallery", "reembed", name, *words))
-        assert (moved["bundle"], moved["people"], moved["faces"]) == ("other", 2, 4)
+        assert (moved["model"], moved["people"], moved["faces"]) == ("other", 2, 4)
     assert answer_of(sameface("gallery", "check", "--json")) == []

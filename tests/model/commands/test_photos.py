@@ -80,66 +80,9 @@ def test_embed_prints_a_unit_embedding(run, photos) -> None:
     assert np.linalg.norm(numbers) == pytest.approx(1, abs=1e-4)
 
 
-def test_a_folder_of_people_is_enrolled_and_they_are_identified(run, photos, tmp_path) -> None:
-    home = str(tmp_path / "home")
-    for person, contents in {
-        "ada": [photo_of(1), photo_of(1, noise=2), photo_of()],
-        "bob": [photo_of(2)],
-        "no id": [photo_of(3)],
-    }.items():
-        (tmp_path / "people" / person).mkdir(parents=True)
-        for number, content in enumerate(contents):
-            (tmp_path / "people" / person / f"{number}.png").write_bytes(content)
-    words = ("enroll", tmp_path / "people", "--collection", "staff", "--json")
-    report = json.loads(run(*words, SAMEFACE_DATA=home).stdout)
-    assert (report["enrolled"], report["already_there"], len(report["rejected"])) == (3, 0, 2)
-    again = json.loads(run(*words, SAMEFACE_DATA=home).stdout)
-    assert (again["enrolled"], again["already_there"]) == (0, 3)
-
-    def identify(photo: Path) -> subprocess.CompletedProcess[str]:
-        return run("identify", photo, "--collection", "staff", "--json", SAMEFACE_DATA=home)
-
-    known = identify(photos["ada again"])
-    assert known.returncode == 0
-    [result] = json.loads(known.stdout)[0]["results"]
-    assert result["match"]["person_id"] == "ada"
-    assert result["face"].keys() == {"box", "landmarks", "score", "quality"}
-    assert identify(photos["room"]).returncode == 2
-    everybody = identify(tmp_path / "people")
-    assert everybody.returncode == 1
-    assert len(json.loads(everybody.stdout)) == 5
-    assert "bob" in run("people", "--collection", "staff", SAMEFACE_DATA=home).stdout
-    assert run("forget", "ada", "--collection", "staff", SAMEFACE_DATA=home).returncode == 0
-    assert run("forget", "ada", "--collection", "staff", SAMEFACE_DATA=home).returncode == 2
-    forgotten = run("identify", photos["ada again"], "--collection", "staff", SAMEFACE_DATA=home)
-    assert forgotten.returncode == 1
-    assert "unknown" in forgotten.stdout
-
-
-def test_every_photo_that_is_not_enrolled_has_its_own_reason(run, tmp_path) -> None:
-    (tmp_path / "people" / "ada").mkdir(parents=True)
-    for name, content in {"room": photo_of(), "text": b"no picture"}.items():
-        (tmp_path / "people" / "ada" / f"{name}.png").write_bytes(content)
-    words = ("enroll", tmp_path / "people", "--collection", "staff", "--json")
-    report = json.loads(run(*words, SAMEFACE_DATA=str(tmp_path / "home")).stdout)
-    reasons = {Path(entry["photo"]).stem: entry["detail"] for entry in report["rejected"]}
-    assert "No face" in reasons["room"]
-    assert "JPEG" in reasons["text"]
-
-
-def test_a_photo_of_two_people_is_enrolled_once_for_each(run, tmp_path) -> None:
-    for person in ("ada", "eve"):
-        (tmp_path / "people" / person).mkdir(parents=True)
-        (tmp_path / "people" / person / "both.png").write_bytes(photo_of(1))
-    words = ("enroll", tmp_path / "people", "--collection", "staff", "--json")
-    for expected in ((2, 0), (0, 2)):
-        report = json.loads(run(*words, SAMEFACE_DATA=str(tmp_path / "home")).stdout)
-        assert (report["enrolled"], report["already_there"]) == expected
-
-
 def test_models_are_listed(run) -> None:
     assert "tiny-recogniser" in run("models").stdout
-    assert {model["kind"] for model in json.loads(run("models", "--json").stdout)} == {
+    assert {model["kind"] for model in json.loads(run("models", "--json").stdout)["items"]} == {
         "recogniser",
         "detector",
     }
@@ -149,7 +92,7 @@ def test_a_broken_bundle_is_listed_with_its_fault(run, tmp_path) -> None:
     folder = tmp_path / "models" / "broken"
     folder.mkdir(parents=True)
     (folder / "bundle.json").write_text("{")
-    [listed] = json.loads(run("models", "--json", SAMEFACE_DATA=str(tmp_path)).stdout)
+    [listed] = json.loads(run("models", "--json", SAMEFACE_DATA=str(tmp_path)).stdout)["items"]
     assert listed["name"] == "broken"
     assert "JSON" in listed["fault"]
 
@@ -227,7 +170,7 @@ def test_without_torch_training_says_what_to_install(tmp_path: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-c", without, *command], capture_output=True, text=True, check=False
         )
-        assert (done.returncode, "sameface[train]" in done.stderr) == (2, True), done.stderr
+        assert (done.returncode, ".[train]" in done.stderr) == (2, True), done.stderr
 
 
 def test_any_other_module_that_is_missing_leaves_no_traceback() -> None:

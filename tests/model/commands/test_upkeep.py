@@ -46,6 +46,16 @@ def test_a_collection_goes_out_and_in_again(sameface: Command, tmp_path: Path) -
     assert matches == ["ada", "bob"]
 
 
+def test_an_export_replaces_a_file_only_if_told_to(sameface: Command, tmp_path: Path) -> None:
+    file = tmp_path / "staff.gz"
+    file.write_text("something of mine")
+    refused = sameface("gallery", "export", "staff", file)
+    assert (refused.returncode, refused.stderr.partition(":")[0]) == (2, "archive_refused")
+    assert file.read_text() == "something of mine"
+    assert sameface("gallery", "export", "staff", file, "--replace").returncode == 0
+    assert sameface("gallery", "import", file, "--collection", "copy").returncode == 0
+
+
 def test_the_old_spelling_works_and_says_the_new_one(sameface: Command, tmp_path: Path) -> None:
     exported = sameface("export", "staff", tmp_path / "staff.gz", "--json")
     assert (exported.returncode, json.loads(exported.stdout)["people"]) == (0, 2)

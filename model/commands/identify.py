@@ -1,0 +1,162 @@
+"""The command that says who is in a photo."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Column, Table
+
+from sameface.in_process import Faces
+from sameface.model.commands.options import (
+    AsJson,
+    Data,
+    Detector,
+    Device,
+    InCollection,
+    Recognizer,
+    faces_in,
+)
+from sameface.model.commands.pictures import save_picture
+from sameface.model.commands.terminal import console, print_json, report_counts
+from sameface.model.data_folder import DEFAULT_DATA
+from sameface.model.decision.rates import write_rate
+from sameface.model.errors import CollectionNotFound, FolderRefused, SamefaceError
+from sameface.model.identify import Identification, IdentifiedFace
+from sameface.model.photo.draw import draw_faces
+from sameface.model.photo.image import PHOTO_NAMES, decode_image, read_photo
+
+app = typer.Typer()
+
+
+@app.callback()
+def room() -> None:
+    """Keep `identify` a command by name although it is the only one."""
+
+
+@app.command()
+def identify(
+    photo: Annotated[Path, typer.Argument(help="A photo, or a folder of them.")],
+    collection: InCollection,
+    threshold: Annotated[float | None, typer.Option(min=-1, max=1, help="Similarity of a match.")] = None,
+    target_fpir: Annotated[
+        float | None, typer.Option(help="False positive rate to decide at, instead of a threshold.")
+    ] = None,
+    draw: Annotated[
+        Path | None, typer.Option(help="Write the photo with its faces, numbers and names to this file.")
+    ] = None,
+    data: Data = DEFAULT_DATA,
+    recognizer: Recognizer = None,
+    detector: Detector = None,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Say who is in a photo: exit code 0 if everybody is known, 1 if somebody is not."""
+    paths = list_photos(photo) if photo.is_dir() else [photo]
+    if draw and photo.is_dir():
+        raise typer.BadParameter("draws one photo, and this is a folder.", param_hint="--draw")
+    outcomes: dict[Path, Identification | SamefaceError] = {}
+    with faces_in(data, recognizer, detector, device) as opened, report_counts() as progress:
+        chosen = opened.collection(collection)
+        for done, path in enumerate(paths):
+            progress("identifying", done, len(paths))
+            try:
+                outcomes[path] = chosen.identify(path, threshold=threshold, target_fpir=target_fpir)
+            except CollectionNotFound:
+                raise
+            except SamefaceError as error:
+                if not photo.is_dir():
+                    error.detail = f"{path}: {error.detail}"
+                    raise
+                outcomes[path] = error
+        if draw:
+            draw_people(opened, photo, outcomes[photo], draw)
+    if as_json:
+        print_json(
+            [describe_outcome(path, each) for path, each in outcomes.items()]
+            if photo.is_dir()
+            else outcomes[photo]
+        )
+    else:
+        show_outcomes(outcomes, asked=threshold is not None)
+    raise typer.Exit(to_exit_code(outcomes))
+
+
+def list_photos(folder: Path) -> list[Path]:
+    """The photos in a folder, at any depth; raises if there are none."""
+    paths = sorted(path for path in folder.rglob("*") if PHOTO_NAMES.fullmatch(path.name))
+    if not paths:
+        raise FolderRefused(f"There are no photos in {folder}.")
+    return paths
+
+
+def to_exit_code(outcomes: dict[Path, Identification | SamefaceError]) -> int:
+    """0 if everybody is known, 1 if somebody is not, 2 if no photo could be searched for."""
+    identified = [found for found in outcomes.values() if isinstance(found, Identification)]
+    if not identified:
+        return 2
+    return 0 if all(result.match for found in identified for result in found.results) else 1
+
+
+def describe_outcome(path: Path, outcome: Identification | SamefaceError) -> dict[str, Any]:
+    """The JSON about one photo of several: what HTTP answers about it, or its error."""
+    if isinstance(outcome, SamefaceError):
+        return {
+            "photo": str(path),
+            "error": {"code": outcome.code, "detail": outcome.detail, **outcome.facts},
+        }
+    return {"photo": str(path), **outcome.to_dict()}
+
+
+def show_outcomes(outcomes: dict[Path, Identification | SamefaceError], *, asked: bool) -> None:
+    """Print a table with one row per face, then the photos that failed and what the decisions rest on."""
+    several = len(outcomes) > 1
+    columns = ("face", "left, top, width x height", "person", "name", "similarity")
+    table = Table(*([Column("photo", overflow="fold")] if several else []), *columns)
+    for path, outcome in outcomes.items():
+        if isinstance(outcome, Identification):
+            for number, result in enumerate(outcome.results, 1):
+                table.add_row(*([escape(str(path))] if several else []), str(number), *list_cells(result))
+    if table.row_count:
+        console.print(table)
+    for path, outcome in outcomes.items():
+        if isinstance(outcome, SamefaceError):
+            console.print(f"[red]{outcome.code}[/red]: {escape(f'{path}: {outcome.detail}')}", soft_wrap=True)
+    found = next((each for each in outcomes.values() if isinstance(each, Identification)), None)
+    if found:
+        console.print(describe_threshold(found, asked=asked), soft_wrap=True)
+
+
+def list_cells(result: IdentifiedFace) -> list[str]:
+    """The cells of a face: where it is, who it is, and the similarity of the closest person."""
+    box = result.face.box if result.face else None
+    place = f"{box.left:.0f}, {box.top:.0f}, {box.width:.0f} x {box.height:.0f}" if box else ""
+    match = result.match
+    who = [escape(match.person_id), escape(match.name or "")] if match else ["[yellow]unknown[/yellow]", ""]
+    return [place, *who, f"{result.candidates[0].similarity:.3f}" if result.candidates else ""]
+
+
+def describe_threshold(found: Identification, *, asked: bool) -> str:
+    """What counts as a match, and the rate and the calibration that it comes from."""
+    among = f"among {found.gallery_size:,} people with {found.gallery_faces:,} faces"
+    if asked:
+        source = "as you asked"
+    elif found.target_fpir is None:
+        source = f"as published: {found.model} has no calibration"
+    else:
+        beyond = ", extrapolated" if found.extrapolated else ""
+        source = f"for FPIR {write_rate(found.target_fpir)}{beyond}, by {found.calibration}"
+    return escape(f"A match has a similarity of {found.threshold:.3f} or more {among}, {source}.")
+
+
+def draw_people(opened: Faces, photo: Path, outcome: Identification | SamefaceError, file: Path) -> None:
+    """Write the photo with a box, a number and a name for each face."""
+    if not isinstance(outcome, Identification):
+        return
+    image = decode_image(read_photo(photo), opened.engine.options.limits)
+    faces = [result.face for result in outcome.results if result.face]
+    names = [
+        f"{number} {(result.match.name or result.match.person_id) if result.match else 'unknown'}"
+        for number, result in enumerate(outcome.results, 1)
+    ]
+    save_picture(draw_faces(image, faces, names), file)
