@@ -42,7 +42,8 @@ def write_card(bundle: Bundle, cost: Cost) -> str:
         f"A face recogniser: it takes an aligned RGB crop of 112x112 pixels to {contract.dimension} numbers"
         " whose direction says who it is. The cosine of two of them is their similarity.",
         describe_network(bundle, cost, trained, parity),
-        f"## Serve it\n\n```sh\nsameface serve --recognizer {contract.name}\n```\n\n"
+        "## Serve it\n\nIn the folder of this page:\n\n```sh\nsameface serve --recognizer .\n```\n\n"
+        f"If it is in the data folder, `sameface serve --recognizer {contract.name}` does it from anywhere. "
         + describe_threshold(contract.published_threshold),
         "## Accuracy\n\n" + describe_accuracy(recipe, trained, parity),
         UNMEASURED,

@@ -1,12 +1,16 @@
 """The model card: the numbers of the contract, and no others."""
 
+import re
+import shlex
 from pathlib import Path
 
+import httpx
 import pytest
 
 pytest.importorskip("torch")
 
 from sameface.training.export.model_card import table
+from tests.conftest import address_of
 from tests.training.export.test_export import export, save_trained
 
 
@@ -31,6 +35,13 @@ def test_the_card_tells_what_was_learned_from_what(tmp_path: Path) -> None:
     ):
         assert row in read_rows(card), row
     assert "sameface serve --recognizer tiny" in card
+
+
+def test_the_line_that_serves_it_works_as_it_is_typed(start, tmp_path: Path, monkeypatch) -> None:
+    [line] = re.findall(r"^sameface serve .*$", read_card(tmp_path), re.MULTILINE)
+    monkeypatch.chdir(tmp_path / "out")
+    address = address_of(start(*shlex.split(line)[2:], SAMEFACE_RECOGNIZER=""))
+    assert httpx.get(f"{address}/health/ready").json()["recognizer"] == "tiny"
 
 
 def read_rows(card: str) -> set[tuple[str, ...]]:
