@@ -15,11 +15,14 @@ PLAIN_TYPES = ("string", "number", "integer", "boolean")
 def document_body(
     schema: type[BaseModel], example: dict[str, Any], *, required: bool = True
 ) -> dict[str, Any]:
-    """The OpenAPI request body for `schema`: a form, or JSON with images as base64."""
+    """The OpenAPI request body for `schema`: JSON with images as base64, or a form.
+
+    JSON is first, because many generators of clients write code for the first kind of body alone.
+    """
     name = f"{schema.__name__.removesuffix('Request')}Form"
     content = {
-        "multipart/form-data": {"schema": define(name, to_form(schema))},
         "application/json": {"schema": refer_to(schema), **show(example)},
+        "multipart/form-data": {"schema": define(name, to_form(schema))},
     }
     return {"requestBody": {"required": required, "content": content}}
 

@@ -9,6 +9,15 @@ from fastapi.routing import APIRoute
 from sameface.api.openapi.examples import restore
 from sameface.api.openapi.schemas import gather_schemas, without_null
 
+# Read by the middleware, of which FastAPI knows nothing.
+REQUEST_ID: dict[str, Any] = {
+    "name": "X-Request-ID",
+    "in": "header",
+    "required": False,
+    "description": "An id of yours, 1 to 128 of `A-Z a-z 0-9 . _ ~ -`: answer and log have it.",
+    "schema": {"type": "string", "title": "X-Request-Id"},
+}
+
 
 def name_operation(route: APIRoute) -> str:
     """The operation id of a route: its function's name, which generated clients take for a method's."""
@@ -22,12 +31,21 @@ def publish_exactly(app: FastAPI) -> None:
 
 
 def complete(inferred: dict[str, Any]) -> dict[str, Any]:
-    """The contract with every schema among its components, whole examples, and null where it can be sent."""
+    """The contract with what FastAPI leaves out, and without null where null cannot be sent."""
     contract = gather_schemas(inferred)
-    for operations in contract["paths"].values():
+    for path, operations in contract["paths"].items():
         for operation in operations.values():
-            for parameter in operation.get("parameters", []):
-                parameter["schema"] = without_null(parameter["schema"])
+            parameters = [*sort_by_place(operation.get("parameters", []), path), REQUEST_ID]
+            operation["parameters"] = [
+                {**parameter, "schema": without_null(parameter["schema"])} for parameter in parameters
+            ]
             for place in (operation.get("requestBody", {}), *operation["responses"].values()):
                 restore(place.get("content", {}))
     return contract
+
+
+def sort_by_place(parameters: list[dict[str, Any]], path: str) -> list[dict[str, Any]]:
+    """The parameters as they come in the path, and then the others: generated methods take them in turn."""
+    in_path = [parameter for parameter in parameters if parameter["in"] == "path"]
+    others = [parameter for parameter in parameters if parameter["in"] != "path"]
+    return sorted(in_path, key=lambda parameter: path.index(f"{{{parameter['name']}}}")) + others

@@ -58,6 +58,13 @@ def test_an_address_or_a_header_never_takes_null() -> None:
             assert parameter["schema"].get("default", "") is not None
 
 
+def test_parameters_come_as_in_the_path() -> None:
+    for name, operation in OPERATIONS.items():
+        in_path = [each["name"] for each in operation["parameters"] if each["in"] == "path"]
+        assert in_path == re.findall(r"{(\w+)}", operation["path"]), name
+        assert [each["in"] for each in operation["parameters"][: len(in_path)]] == ["path"] * len(in_path)
+
+
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_operation_has_a_description_and_examples(name: str) -> None:
     operation = OPERATIONS[name]
