@@ -53,7 +53,9 @@ def calibrate(
     by_worst_group: Annotated[
         bool, typer.Option("--by-worst-group", help="Let the group with most false matches set thresholds.")
     ] = False,
-    target_fmr: Annotated[float, typer.Option(help="Where groups are compared.")] = TARGET_FMR,
+    target_fmr: Annotated[
+        float, typer.Option(help="Where groups are compared.", show_default=write_rate(TARGET_FMR))
+    ] = TARGET_FMR,
     aligned: Aligned = False,
     default: Annotated[
         bool,

@@ -77,7 +77,7 @@ def show_bars(*measures: ProgressColumn) -> Iterator[Report]:
 
         def report(what: str, done: int, total: int | None) -> None:
             if what not in tasks:
-                tasks[what] = progress.add_task(what)
+                tasks[what] = progress.add_task(what, total=total)
             progress.update(tasks[what], completed=done, total=total)
 
         yield report
