@@ -5,7 +5,7 @@ EXTRA  := $(strip $(EXTRA))
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: serve test packages browser train-demo torture check lint format openapi clean
+.PHONY: serve test packages browser clients train-demo torture check lint format openapi clean
 
 serve: .venv/serving-$(EXTRA)
 	$(BIN)/sameface pull
@@ -22,6 +22,11 @@ packages: .venv/developing-$(EXTRA)
 # /docs in Chromium, which the machine must have; skipped with a line where it has none.
 browser: .venv/developing-$(EXTRA)
 	$(BIN)/pytest tests/browser -n1
+
+# Clients that others generate from openapi.json, in Python and TypeScript; what needs Java or node is skipped with a
+# line where there is none.
+clients: .venv/developing-$(EXTRA)
+	$(BIN)/pytest tests/clients --dist=loadfile
 
 train-demo: .venv/training-$(EXTRA)
 	rm -rf runs/demo
