@@ -14,7 +14,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from sameface.api.middleware.request_context import RequestContext, context_of
-from sameface.model.errors import Overloaded, SamefaceError
+from sameface.model.errors import Overloaded, SamefaceError, StoreDamaged, StoreRefused
 
 log = logging.getLogger("sameface.errors")
 
@@ -55,6 +55,8 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "overloaded": (429, "The server is busy"),
     "internal": (500, "Something went wrong here"),
     "not_ready": (503, "The server is still starting"),
+    "store_damaged": (503, "The gallery's file is damaged"),
+    "store_refused": (503, "The gallery's file cannot be used"),
     "timed_out": (503, "The request took too long"),
     "storage_full": (507, "There is no room left to write"),
 }
@@ -161,6 +163,8 @@ def describe_failure(error: SamefaceError, context: RequestContext) -> dict[str,
     if error.code not in PROBLEMS:
         log.error("%s: %s", type(error).__name__, error.detail)
         error = internal_error()
+    elif isinstance(error, StoreDamaged | StoreRefused):  # the operator must act
+        log.error("request %s: %s", context.request_id, error.detail)
     context.problem = error.code
     return describe_problem(error.code, error.detail, context.request_id) | error.facts
 

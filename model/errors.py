@@ -171,9 +171,15 @@ class StorageFull(SamefaceError):
 
 
 class StoreRefused(SamefaceError):
-    """The gallery's file cannot be opened: damaged, read-only, or of a newer version of sameface."""
+    """The gallery's file cannot be used: deleted, replaced, read-only, or of another version of sameface."""
 
     code = "store_refused"
+
+
+class StoreDamaged(SamefaceError):
+    """The gallery's file is not what was written into it."""
+
+    code = "store_damaged"
 
 
 class ArchiveRefused(SamefaceError):

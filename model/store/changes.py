@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Select, insert, select, update
+from sqlalchemy import Connection, Select, exists, insert, select, update
 
-from sameface.model.faces import Keys
+from sameface.model.faces import Floats, Keys
 from sameface.model.store.database import Database
 from sameface.model.store.records import Collection, FaceBlock, FaceChanges
+from sameface.model.store.sqlite import damaged
 from sameface.model.store.tables import changes, collections, faces
 
 ROWS_AT_ONCE = 2_000
@@ -41,6 +42,16 @@ class Changes:
                 gone = [face for _, kind, _, face, _ in rows if kind == "delete" and face is not None]
                 block = to_block(came, collection.dimension)
                 yield FaceChanges(rows[-1].sequence, block, np.array(gone, np.int64))
+
+    def has_deletes(self, collection: Collection, after: int) -> bool:
+        """Whether somebody or a face was deleted after the change number `after`."""
+        wanted = (
+            (changes.c.collection == collection.key)
+            & (changes.c.sequence > after)
+            & (changes.c.kind == "delete")
+        )
+        with self._database.reading() as connection:
+            return bool(connection.execute(select(exists().where(wanted))).scalar_one())
 
     def all_faces(self, collection: Collection) -> Iterator[FaceBlock]:
         """All faces of a collection in the order of their keys, in blocks of up to `ROWS_AT_ONCE`."""
@@ -101,5 +112,12 @@ def to_block(rows: Sequence[Any], dimension: int) -> FaceBlock:
     return FaceBlock(
         np.array([row[0] for row in rows], np.int64),
         np.array([row[1] for row in rows], np.int64),
-        np.frombuffer(stored, "<f4").reshape(-1, dimension),
+        read_embeddings(stored, len(rows), dimension),
     )
+
+
+def read_embeddings(stored: bytes, count: int, dimension: int) -> Floats:
+    """The `count` embeddings in `stored`, one after the other."""
+    if len(stored) != 4 * count * dimension:
+        raise damaged("an embedding is too short or too long")
+    return np.frombuffer(stored, "<f4").reshape(count, dimension)

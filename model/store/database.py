@@ -1,16 +1,16 @@
 """Connections to the database: snapshots to read, one writer at a time, commits that are on the disk."""
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import IntegrityError, OperationalError
 
-from sameface.model.errors import AlreadyExists, StorageFull
+from sameface.model.errors import StoreRefused
 from sameface.model.files import make_private_folder, open_private
-from sameface.model.store.sqlite import empty_log, open_engine
+from sameface.model.store.sqlite import WRITABLE, choose_mode, empty_log, open_engine
 
 SCRUB_SECONDS = 5.0
 
@@ -19,15 +19,19 @@ class Database:
     """One database, read in snapshots and written in turns, by any number of threads and processes."""
 
     def __init__(self, path: Path) -> None:
-        make_private_folder(path.parent)
-        open_private(path).close()  # its WAL gets the same mode
+        mode = choose_mode(path)
+        self.read_only = mode != WRITABLE
+        if not self.read_only:
+            make_private_folder(path.parent)
+            open_private(path).close()  # its WAL gets the same mode
         self.path = path
+        self._file = identify_file(path)
         self._scrub: threading.Timer | None = None
         self._scrubbing = threading.Lock()
         self._closed = False
-        self._autocommit = open_engine(path, None)
-        self._reader = open_engine(path, "BEGIN")
-        self._writer = open_engine(path, "BEGIN IMMEDIATE")
+        self._autocommit = open_engine(path, None, mode)
+        self._reader = open_engine(path, "BEGIN", mode)
+        self._writer = open_engine(path, "BEGIN IMMEDIATE", mode)
         self._opened: list[Connection] = []  # the autocommit connections of all threads
         self._thread = threading.local()  # a thread's pinned snapshot and its autocommit connection
 
@@ -41,11 +45,15 @@ class Database:
 
     def reading(self) -> AbstractContextManager[Connection]:
         """A read transaction: a snapshot that later writes do not change."""
-        return self._pinned_snapshot() or self._reader.begin()
+        if pinned := self._pinned_snapshot():
+            return pinned
+        self.refuse_moved()
+        return self._reader.begin()
 
     @contextmanager
     def pinned(self) -> Iterator[Connection]:
         """One snapshot for everything that this thread reads in the block."""
+        self.refuse_moved()
         with self._reader.begin() as connection:
             self._thread.snapshot = connection
             try:
@@ -56,15 +64,23 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A write transaction: on the disk when the block ends, rolled back if it raises."""
-        try:
-            with self._writer.begin() as connection:
-                yield connection
-        except IntegrityError as error:
-            raise AlreadyExists("Something with the same name or id was written meanwhile.") from error
-        except OperationalError as error:
-            if "full" in str(error.orig):
-                raise StorageFull("There is no room left for the gallery; searches go on.") from error
-            raise
+        self.refuse_read_only()
+        self.refuse_moved()  # a new connection would replay this database's log into a file that replaced it
+        with self._writer.begin() as connection:
+            yield connection
+            self.refuse_moved()  # what is written into a file without a name is lost
+
+    def refuse_read_only(self) -> None:
+        """Raise if the file or its folder may only be read."""
+        if self.read_only:
+            raise StoreRefused(f"{self.path} and its folder may only be read here: nothing was written.")
+
+    def refuse_moved(self) -> None:
+        """Raise if the path no longer leads to the file that was opened: it was deleted or replaced."""
+        if self._moved():
+            raise StoreRefused(
+                "The gallery's file was deleted or replaced while it was open: put it back, or restart."
+            )
 
     def forget_log_soon(self) -> None:
         """Empty the write-ahead log within `SCRUB_SECONDS` or as soon as no reader needs it: after a delete,
@@ -78,8 +94,11 @@ class Database:
     def _forget_log(self) -> None:
         with self._scrubbing:
             self._scrub = None
-        if not self._closed and not empty_log(self.path):
+        if not self._closed and not self._moved() and not empty_log(self.path):
             self.forget_log_soon()
+
+    def _moved(self) -> bool:
+        return identify_file(self.path) != self._file
 
     def _pinned_snapshot(self) -> AbstractContextManager[Connection] | None:
         connection = getattr(self._thread, "snapshot", None)
@@ -87,6 +106,7 @@ class Database:
 
     def _autocommit_connection(self) -> Connection:
         """This thread's connection without transactions, opened once."""
+        self.refuse_moved()
         if not hasattr(self._thread, "autocommit"):
             self._thread.autocommit = self._autocommit.connect()
             self._opened.append(self._thread.autocommit)
@@ -94,12 +114,25 @@ class Database:
         return connection
 
     def close(self) -> None:
-        """Close all connections; the last one to close empties the write-ahead log."""
+        """Close all connections, and empty the write-ahead log if that was promised: others may keep it."""
         with self._scrubbing:
             self._closed = True
-            if self._scrub:
-                self._scrub.cancel()
+            promised = self._scrub
+            if promised:
+                promised.cancel()
         for connection in self._opened:
             connection.close()
         for engine in (self._autocommit, self._reader, self._writer):
             engine.dispose()
+        until = time.monotonic() + SCRUB_SECONDS
+        while promised and not self._moved() and not empty_log(self.path) and time.monotonic() < until:
+            time.sleep(0.1)  # a reader needs it
+
+
+def identify_file(path: Path) -> tuple[int, int] | None:
+    """The device and the number of the file at `path`; None if there is none. Takes two microseconds."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -25,6 +25,7 @@ def drafting(store: Store) -> Iterator[None]:
 
     A draft that exists while nobody holds the lock was left by a crash.
     """
+    store.refuse_read_only()
     with exclusive_lock(store.path.with_suffix(".lock")) as alone:
         if not alone:
             raise UpkeepRunning("Another import or reembed is running on this gallery: wait for it to end.")
@@ -157,7 +158,7 @@ def read_missing(
     newcomers = [
         NewPerson(
             row.person_id,
-            [restore_face(row)],
+            [restore_face(row, old)],
             row.person_name,
             row.person_metadata,
             may_exist=True,

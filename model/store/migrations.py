@@ -6,6 +6,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection, inspect, select
 
 from sameface.model.errors import StoreRefused
+from sameface.model.store.sqlite import damaged
 from sameface.model.store.tables import about, collections, metadata, remembered_responses
 
 # How version 2 marked a draft: by the end of its name.
@@ -51,7 +52,7 @@ def migrate(connection: Connection) -> str:
         metadata.create_all(connection)
         name_the_store(connection)
         connection.execute(about.insert().values(key="version", value=str(VERSION)))
-    found = int(read_about(connection, "version"))
+    found = read_version(connection)
     if found > VERSION:
         raise StoreRefused(
             f"The gallery is of version {found}, this sameface knows {VERSION}: install a newer one."
@@ -63,6 +64,27 @@ def migrate(connection: Connection) -> str:
     return read_about(connection, "store")
 
 
+def refuse_other_version(connection: Connection) -> None:
+    """Raise if a database that can only be read is not of this version: it cannot be brought to it."""
+    found = read_version(connection) if inspect(connection).has_table("about") else 0
+    if found != VERSION:
+        raise StoreRefused(
+            f"The gallery may only be read here, and its version is {found} instead of {VERSION}: copy its "
+            "folder to where it may be written, and open that."
+        )
+
+
+def read_version(connection: Connection) -> int:
+    """The version of a database."""
+    found = read_about(connection, "version")
+    if not found.isdecimal():
+        raise damaged("its version is no number")
+    return int(found)
+
+
 def read_about(connection: Connection, key: str) -> str:
     """The value of `key` in the table of facts about the database itself."""
-    return str(connection.execute(select(about.c.value).where(about.c.key == key)).scalar_one())
+    found = connection.execute(select(about.c.value).where(about.c.key == key)).scalar_one_or_none()
+    if found is None:
+        raise damaged(f"its {key} is missing")
+    return str(found)

@@ -4,12 +4,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, update
 
 from sameface.model.errors import AlreadyExists, FaceNotFound, PersonNotFound
 from sameface.model.faces import Floats
-from sameface.model.store.changes import record_changes
+from sameface.model.store.changes import read_embeddings, record_changes
 from sameface.model.store.collections import add_to_counters, refuse_gone
 from sameface.model.store.database import Database
 from sameface.model.store.idempotency import find_responses, remember_responses
@@ -154,7 +153,7 @@ class People:
         found: dict[str, dict[str, Floats]] = {person_id: {} for person_id in person_ids}
         with self._database.reading() as connection:
             for person_id, face_id, embedding in connection.execute(wanted):
-                found[person_id][face_id] = np.frombuffer(embedding, "<f4")
+                found[person_id][face_id] = read_embeddings(embedding, 1, collection.dimension)[0]
         return found
 
 
@@ -256,14 +255,14 @@ def read_whole_people(
     rows = connection.execute(select(people).where(which).order_by(people.c.person_id).limit(limit)).all()
     owned: dict[int, list[NewFace]] = {row.key: [] for row in rows}
     for row in connection.execute(select(faces).where(faces.c.person.in_(owned)).order_by(faces.c.key)):
-        owned[row.person].append(restore_face(row))
+        owned[row.person].append(restore_face(row, collection))
     return [
         NewPerson(row.person_id, owned[row.key], row.name, row.metadata, created_at=row.created_at)
         for row in rows
     ]
 
 
-def restore_face(row: Any) -> NewFace:
+def restore_face(row: Any, collection: Collection) -> NewFace:
     """A row of `faces` as a face to enrol elsewhere."""
-    embedding = np.frombuffer(row.embedding, "<f4")
+    [embedding] = read_embeddings(row.embedding, 1, collection.dimension)
     return NewFace(row.face_id, embedding, row.quality, row.photo, row.crop, created_at=row.created_at)

@@ -17,6 +17,7 @@ ID_LENGTH = 128
 ID = re.compile(ID_PATTERN)
 MAX_NAME = 200  # characters
 MAX_METADATA_BYTES = 16_000  # as JSON
+LAST_TIME = 253_402_300_800  # the year 10,000
 
 
 def is_id(value: object) -> bool:

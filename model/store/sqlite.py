@@ -1,13 +1,17 @@
-"""What is particular to SQLite: its pragmas, how its transactions begin, and its check of the file."""
+"""What is particular to SQLite: how it opens a file, its pragmas, its errors, and its check of the file."""
 
+import json
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.pool import NullPool, QueuePool
+
+from sameface.model.errors import AlreadyExists, SamefaceError, StorageFull, StoreDamaged, StoreRefused
 
 BUSY_SECONDS = 30
 PRAGMAS = (
@@ -17,16 +21,46 @@ PRAGMAS = (
     "secure_delete = ON",  # what was deleted is overwritten with zeros
 )
 MOST_FAULTS = 20  # that the integrity check lists
-DATABASE_ERRORS = (DatabaseError, sqlite3.DatabaseError)
+
+TAKEN = (sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
+DAMAGED = (
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_CONSTRAINT,  # a row is gone that others need
+)
+NO_TEXT = "text is no UTF-8"
+
+# How SQLite opens the file. None of them makes a new file where somebody has deleted the old one.
+WRITABLE, READABLE, UNCHANGING = "mode=rw", "mode=ro", "mode=ro&immutable=1"
 
 
-def open_engine(path: Path, begin: str | None) -> Engine:
+def choose_mode(path: Path) -> str:
+    """How to open the file: to write too, unless the file or its folder may only be read.
+
+    Where nobody may make the files beside it, SQLite reads a database with a write-ahead log only if they are
+    there, or if it is told that nothing changes. Without a log nobody has the database open, and everything
+    is in the one file: that is read as it is. With a log it must not be, because the log has commits too.
+    """
+    if not path.exists() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        return WRITABLE
+    return READABLE if path.with_name(f"{path.name}-wal").exists() else UNCHANGING
+
+
+def connect(path: Path, mode: str, seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """A connection that waits up to `seconds` for others, for any thread to use."""
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=seconds, check_same_thread=False
+    )
+
+
+def open_engine(path: Path, begin: str | None, mode: str = WRITABLE) -> Engine:
     """An engine whose transactions start with the statement `begin`; None means autocommit."""
     engine = create_engine(
-        f"sqlite:///{path}",
-        connect_args={"timeout": BUSY_SECONDS},
+        "sqlite://",
+        creator=lambda: connect(path, mode),
         isolation_level=None if begin else "AUTOCOMMIT",
         hide_parameters=True,  # no name, metadata or embedding in an error, and so in a log
+        json_deserializer=read_json,
         poolclass=QueuePool if begin else NullPool,  # an autocommit connection stays with its thread
         **({"max_overflow": -1} if begin else {}),  # as many connections as there are threads
     )
@@ -34,21 +68,68 @@ def open_engine(path: Path, begin: str | None) -> Engine:
     @event.listens_for(engine, "connect")
     def configure(connection: Any, _: Any) -> None:
         connection.isolation_level = None  # the driver must not begin transactions of its own
-        for pragma in PRAGMAS:
-            connection.execute(f"PRAGMA {pragma}")
+        try:
+            for pragma in PRAGMAS if mode == WRITABLE else ():
+                connection.execute(f"PRAGMA {pragma}")
+        except UnicodeDecodeError:  # of an error's message, which quotes the schema
+            raise damaged(NO_TEXT) from None
+
+    @event.listens_for(engine, "handle_error")
+    def name_the_reason(context: ExceptionContext) -> None:
+        if named := name_failure(context.original_exception):
+            raise named
 
     if begin:
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
     return engine
 
 
+def name_failure(error: BaseException) -> SamefaceError | None:
+    """The failure that a caller can act on, in a sentence without anything from a row; None for others."""
+    if isinstance(error, UnicodeDecodeError) or "decode to UTF-8" in str(error):
+        if isinstance(error, sqlite3.Error):
+            error.args = (NO_TEXT,)  # the driver quotes the text, which may be a name
+        return damaged(NO_TEXT)
+    code = getattr(error, "sqlite_errorcode", 0)
+    match code & 0xFF:  # the lower byte is the kind of an error
+        case sqlite3.SQLITE_CONSTRAINT if code in TAKEN:
+            return AlreadyExists("Something with the same name or id was written meanwhile.")
+        case kind if kind in DAMAGED or "no such" in str(error):  # table or column: statements never change
+            return damaged(str(error))
+        case sqlite3.SQLITE_FULL:
+            return StorageFull("There is no room left for the gallery; searches go on.")
+        case sqlite3.SQLITE_READONLY:
+            return StoreRefused("The gallery's file, or its folder, must not be written.")
+        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_IOERR:
+            return StoreRefused(f"The gallery's file cannot be read or written: {error}.")
+    return None
+
+
+def damaged(reason: str) -> StoreDamaged:
+    """The error for a file that SQLite cannot make sense of."""
+    return StoreDamaged(
+        f"The gallery's file is damaged ({reason}): restore a backup. `sameface gallery check` says more.",
+        reason=reason,
+    )
+
+
+def read_json(text: str) -> Any:
+    """A JSON column's value; only JSON is written into one."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise damaged("metadata is no JSON") from None
+
+
 def empty_log(path: Path) -> bool:
     """Write the write-ahead log into the database and truncate it; False if a reader or writer needs it."""
-    with closing(sqlite3.connect(path, timeout=0.1)) as connection:
-        try:
+    try:
+        with closing(connect(path, WRITABLE, 0.1)) as connection:
             busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        except sqlite3.OperationalError:
-            return False
+    except sqlite3.OperationalError:
+        return False
+    except sqlite3.DatabaseError:  # damaged: what reads it next says so
+        return True
     return bool(busy == 0)
 
 
@@ -61,21 +142,3 @@ def find_damage(connection: Connection) -> list[str]:
 def count_orphans(connection: Connection) -> int:
     """The number of rows whose foreign key leads nowhere."""
     return len(connection.exec_driver_sql("PRAGMA foreign_key_check").all())
-
-
-def describe_damage(error: Exception) -> str | None:
-    """The message of a database error that means a damaged file; None if it is only locked or full."""
-    if isinstance(error, OperationalError | sqlite3.OperationalError):
-        return None
-    return describe_reason(error)
-
-
-def is_read_only(error: Exception) -> bool:
-    """Whether one of `DATABASE_ERRORS` says that the file, or its folder, must not be written."""
-    reason = describe_reason(error)
-    return "readonly" in reason or "unable to open" in reason
-
-
-def describe_reason(error: Exception) -> str:
-    """SQLite's own words, without the statement that SQLAlchemy adds."""
-    return str(getattr(error, "orig", error))

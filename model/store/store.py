@@ -11,9 +11,8 @@ from sameface.model.store.changes import Changes
 from sameface.model.store.collections import Collections
 from sameface.model.store.database import Database
 from sameface.model.store.idempotency import IdempotencyKeys
-from sameface.model.store.migrations import migrate
+from sameface.model.store.migrations import migrate, read_about, refuse_other_version
 from sameface.model.store.people import People
-from sameface.model.store.sqlite import DATABASE_ERRORS, describe_damage, describe_reason, is_read_only
 
 
 class Store:
@@ -27,21 +26,22 @@ class Store:
         self.path = path
         try:
             self._database = Database(path)
-            # Two processes that create the database at the same moment would find it locked.
-            with exclusive_lock(path.with_suffix(".opening"), wait=True), self.writing() as connection:
-                self.id = migrate(connection)
+            self.id = self._prepare()
         except OSError as error:
             raise StoreRefused(f"{path} cannot be opened: {error.strerror}.") from error
-        except DATABASE_ERRORS as error:
-            if describe_damage(error) is None and not is_read_only(error):
-                raise
-            raise StoreRefused(
-                f"{path} cannot be opened: {describe_reason(error)}. `sameface gallery check` says more."
-            ) from error
         self.collections = Collections(self._database)
         self.people = People(self._database)
         self.changes = Changes(self._database)
         self.idempotency_keys = IdempotencyKeys(self._database)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the file or its folder may only be read."""
+        return self._database.read_only
+
+    def refuse_read_only(self) -> None:
+        """Raise if nothing can be written."""
+        self._database.refuse_read_only()
 
     def frozen(self) -> AbstractContextManager[Connection]:
         """One snapshot for everything that this thread reads in the block."""
@@ -51,6 +51,20 @@ class Store:
         """One write transaction for the block."""
         return self._database.writing()
 
+    def forget_log_soon(self) -> None:
+        """Empty the write-ahead log soon: a killed process may have left there what it deleted."""
+        self._database.forget_log_soon()
+
     def close(self) -> None:
         """Close the database."""
         self._database.close()
+
+    def _prepare(self) -> str:
+        """Bring the database to this version, or raise if it can only be read and is of another; its id."""
+        if self.read_only:
+            with self._database.reading() as connection:
+                refuse_other_version(connection)
+                return read_about(connection, "store")
+        # Two processes that create the database at the same moment would find it locked.
+        with exclusive_lock(self.path.with_suffix(".opening"), wait=True), self.writing() as connection:
+            return migrate(connection)

@@ -1,5 +1,7 @@
 """The tables of the store; migrations.py brings older databases to them."""
 
+from typing import Any
+
 from sqlalchemy import (
     JSON,
     Boolean,
@@ -12,10 +14,41 @@ from sqlalchemy import (
     MetaData,
     String,
     Table,
+    TypeDecorator,
     UniqueConstraint,
 )
 
+from sameface.model.store.records import LAST_TIME
+from sameface.model.store.sqlite import damaged
+
 metadata = MetaData()
+
+
+class Text(TypeDecorator[str]):
+    """Text that is checked when it is read: SQLite returns whatever a damaged file holds."""
+
+    impl = String
+    cache_ok = True
+
+    def process_result_value(self, value: Any, _: Any) -> str | None:
+        """The text."""
+        if not isinstance(value, str | None):
+            raise damaged("text is none")
+        return value
+
+
+class Time(TypeDecorator[float]):
+    """Seconds since 1970, which are checked when they are read."""
+
+    impl = Float
+    cache_ok = True
+
+    def process_result_value(self, value: Any, _: Any) -> float:
+        """The seconds."""
+        if not isinstance(value, float) or not 0 <= value < LAST_TIME:
+            raise damaged("a time is none")
+        return value
+
 
 about = Table(
     "about", metadata, Column("key", String, primary_key=True), Column("value", String, nullable=False)
@@ -25,18 +58,18 @@ collections = Table(
     "collections",
     metadata,
     Column("key", Integer, primary_key=True),
-    Column("name", String, nullable=False, unique=True),
+    Column("name", Text, nullable=False, unique=True),
     Column("store_crops", Boolean, nullable=False),
-    Column("calibration", String),
-    Column("bundle", String, nullable=False),
-    Column("identity", String, nullable=False),  # of the bundle: embeddings of two models never mix
+    Column("calibration", Text),
+    Column("bundle", Text, nullable=False),
+    Column("identity", Text, nullable=False),  # of the bundle: embeddings of two models never mix
     Column("dimension", Integer, nullable=False),
     Column("revision", Integer, nullable=False),  # the last number of its change sequence
     Column("people", Integer, nullable=False),  # a counter: to count the rows would read them all
     Column("faces", Integer, nullable=False),
-    Column("created_at", Float, nullable=False),
-    Column("draft_of", String),  # the name that a draft is to take, or that a replaced collection had
-    Column("draft", String),  # importing, reembedding and the new identity, or replaced; null: not a draft
+    Column("created_at", Time, nullable=False),
+    Column("draft_of", Text),  # the name that a draft is to take, or that a replaced collection had
+    Column("draft", Text),  # importing, reembedding and the new identity, or replaced; null: not a draft
     sqlite_autoincrement=True,  # a key is never used again, so no cache can take one collection for another
 )
 
@@ -45,10 +78,10 @@ people = Table(
     metadata,
     Column("key", Integer, primary_key=True),
     Column("collection", ForeignKey("collections.key", ondelete="CASCADE"), nullable=False),
-    Column("person_id", String, nullable=False),
-    Column("name", String),
+    Column("person_id", Text, nullable=False),
+    Column("name", Text),
     Column("metadata", JSON, nullable=False),
-    Column("created_at", Float, nullable=False),
+    Column("created_at", Time, nullable=False),
     UniqueConstraint("collection", "person_id"),
     sqlite_autoincrement=True,
 )
@@ -59,14 +92,14 @@ faces = Table(
     Column("key", Integer, primary_key=True),
     Column("collection", ForeignKey("collections.key", ondelete="CASCADE"), nullable=False),
     Column("person", ForeignKey("people.key", ondelete="CASCADE"), nullable=False),
-    Column("face_id", String, nullable=False),
+    Column("face_id", Text, nullable=False),
     Column("embedding", LargeBinary, nullable=False),  # little-endian float32
     Column("quality", Float),
-    Column("bundle", String, nullable=False),
-    Column("identity", String, nullable=False),
-    Column("photo", String),  # the sha256 of the photo it came from, to notice the same one again
+    Column("bundle", Text, nullable=False),
+    Column("identity", Text, nullable=False),
+    Column("photo", Text),  # the sha256 of the photo it came from, to notice the same one again
     Column("crop", LargeBinary),  # PNG, only where the collection's owner asked for it
-    Column("created_at", Float, nullable=False),
+    Column("created_at", Time, nullable=False),
     UniqueConstraint("collection", "face_id"),
     Index("faces_of_person", "person"),
     Index("faces_of_photo", "collection", "photo"),
@@ -88,9 +121,9 @@ remembered_responses = Table(
     "answers",
     metadata,
     Column("collection", ForeignKey("collections.key", ondelete="CASCADE"), primary_key=True),
-    Column("idempotency_key", String, primary_key=True),
-    Column("request", String, nullable=False),  # the SHA-256 of the request
+    Column("idempotency_key", Text, primary_key=True),
+    Column("request", Text, nullable=False),  # the SHA-256 of the request
     Column("answer", JSON, nullable=False),
-    Column("created_at", Float, nullable=False),
+    Column("created_at", Time, nullable=False),
     Index("answers_by_age", "created_at"),
 )

@@ -20,6 +20,7 @@ import numpy as np
 from sameface.model.errors import ArchiveRefused
 from sameface.model.faces import are_unit
 from sameface.model.store.records import (
+    LAST_TIME,
     MAX_NAME,
     Binding,
     Collection,
@@ -33,7 +34,6 @@ from sameface.model.store.records import (
 KIND, VERSION = "collection", 1
 COMPRESSION = 6
 MAX_LINE_BYTES = 100_000_000  # of one person: some three thousand crops
-LAST_TIME = 253_402_300_800  # the year 10,000
 PNG = b"\x89PNG\r\n\x1a\n"
 
 

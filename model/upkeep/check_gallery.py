@@ -1,13 +1,13 @@
 """Proves that the store is sound and that its indexes agree with it; counters and indexes can be repaired."""
 
 import dataclasses
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from sameface.model.errors import CollectionNotFound, StoreRefused, UpkeepRunning
+from sameface.model.errors import CollectionNotFound, StoreDamaged, UpkeepRunning
 from sameface.model.faces import are_unit
 from sameface.model.gallery.index.collection_indexes import CollectionIndexes, open_indexes
 from sameface.model.gallery.index.face_index import FaceIndex
@@ -21,7 +21,7 @@ from sameface.model.store.soundness import (
     has_every_change,
     recount,
 )
-from sameface.model.store.sqlite import DATABASE_ERRORS, count_orphans, describe_damage, find_damage
+from sameface.model.store.sqlite import count_orphans, find_damage
 from sameface.model.store.store import Store
 
 NAMED = 5  # people that a finding names
@@ -46,15 +46,12 @@ def check_gallery(path: Path, name: str | None = None, *, repair: bool = False) 
             findings = inspect_gallery(store, name)
             if not repair or not findings:
                 return findings
+            store.refuse_read_only()
             for finding in findings:
                 repair_finding(store, finding)
             left = inspect_gallery(store, name)
-    except (StoreRefused, *DATABASE_ERRORS) as error:
-        cause = error.__cause__ if isinstance(error, StoreRefused) else error
-        damage = describe_damage(cause) if isinstance(cause, DATABASE_ERRORS) else None
-        if damage is None:
-            raise
-        return [Finding(None, "database", f"{damage}: {BACKUP}")]
+    except StoreDamaged as error:
+        return [Finding(None, "database", f"{error.facts['reason']}: {BACKUP}")]
     still = {(finding.collection, finding.code) for finding in left}
     gone = [finding for finding in findings if (finding.collection, finding.code) not in still]
     return [dataclasses.replace(finding, repaired=True) for finding in gone] + left
@@ -171,7 +168,8 @@ def describe_misfits(store: Store, faces: list[int]) -> str:
 def find_leftovers(store: Store) -> list[Finding]:
     """A finding for each draft that a stopped command left; none while an import or reembed runs."""
     try:
-        with drafting(store):
+        # Nobody makes a draft in a folder that may only be read, and its lock cannot be taken.
+        with nullcontext() if store.read_only else drafting(store):
             drafts = list_drafts(store)
     except UpkeepRunning:
         return []

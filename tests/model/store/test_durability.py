@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sameface.model.errors import CollectionNotFound, StorageFull, StoreRefused
+from sameface.model.errors import CollectionNotFound, StorageFull, StoreDamaged, StoreRefused
 from sameface.model.store.drafts import list_drafts
 from sameface.model.store.migrations import VERSION
 from sameface.model.store.records import Collection
@@ -128,5 +128,5 @@ def test_a_database_that_cannot_be_opened_is_refused_in_a_sentence(tmp_path: Pat
     with pytest.raises(StoreRefused, match="Not a directory"):
         Store(tmp_path / "file" / "gallery.db")
     (tmp_path / "damaged.db").write_bytes(b"SQLite format 3\0" + b"not at all" * 500)
-    with pytest.raises(StoreRefused, match="gallery check"):
+    with pytest.raises(StoreDamaged, match="gallery check"):
         Store(tmp_path / "damaged.db")
