@@ -55,7 +55,7 @@ def hash_file(path: Path) -> str:
 @contextmanager
 def exclusive_lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
     """Take an exclusive lock on the file `path`. Yields False if another process holds it, unless `wait`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     with path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

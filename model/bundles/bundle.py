@@ -14,7 +14,7 @@ import numpy as np
 from sameface.model.bundles.contract import Contract, read_contract
 from sameface.model.errors import BundleRefused
 from sameface.model.faces import Floats, Pixels
-from sameface.model.files import hash_file, write_atomically
+from sameface.model.files import hash_file, make_private_folder, write_atomically
 
 MANIFEST = "bundle.json"
 CALIBRATIONS = "calibrations"  # the folder of a bundle's calibrations
@@ -114,7 +114,7 @@ def load_bundle(folder: Path, kind: str | None = None) -> Bundle:
 
 def save_bundle(contract: Contract, onnx_file: Path, folder: Path) -> Bundle:
     """Make a bundle of `onnx_file` in `folder`: first the file, last the manifest, each atomically."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     content = onnx_file.read_bytes()
     bundle = Bundle(contract, folder, onnx_file.name, hashlib.sha256(content).hexdigest())
     if onnx_file != bundle.path:

@@ -12,11 +12,7 @@ from sameface.model.bundles.bundle import Bundle
 from sameface.model.decision.calibration_files import Calibrations
 from sameface.model.decision.similarity import DIGITS
 from sameface.model.decision.thresholds import Rule, Threshold, Thresholds
-from sameface.model.errors import (
-    CollectionNotFound,
-    ModelMismatch,
-    PersonNotFound,
-)
+from sameface.model.errors import CollectionNotFound, ModelMismatch, PersonNotFound
 from sameface.model.faces import Embedding, Floats, Value
 from sameface.model.gallery.index.collection_indexes import CollectionIndexes, open_indexes
 from sameface.model.gallery.index.faiss_search import select_search_device
@@ -91,8 +87,9 @@ class Roster:
         return self.store.collections.page(limit, after)
 
     def delete_collection(self, name: str) -> None:
-        """Delete a collection with all its people and faces."""
+        """Delete a collection with all its people and faces, and its index."""
         self.store.collections.delete(name)
+        open_indexes(self.store).forget_deleted()
 
     def get_person(self, collection: Collection, person_id: str) -> Person:
         """A person with all faces."""
@@ -110,10 +107,12 @@ class Roster:
     def forget_person(self, collection: Collection, person_id: str) -> None:
         """Delete a person with all faces and crops: gone from every answer once this returns."""
         self.store.people.delete(collection, person_id)
+        self._forget_snapshot(collection)
 
     def forget_face(self, collection: Collection, person_id: str, face_id: str) -> None:
         """Delete one face of a person."""
         self.store.people.delete_face(collection, person_id, face_id)
+        self._forget_snapshot(collection)
 
     def get_own_embeddings(
         self, collection: Collection, person_ids: Sequence[str]
@@ -138,6 +137,10 @@ class Roster:
             key: replace(each, forgotten=each.response["person_id"] not in known)
             for key, each in found.items()
         }
+
+    def _forget_snapshot(self, collection: Collection) -> None:
+        """Delete the snapshot, which holds who was deleted; without an index it cannot be written anew."""
+        open_indexes(self.store).path_of(collection).unlink(missing_ok=True)
 
 
 class Gallery(Roster):
@@ -164,10 +167,12 @@ class Gallery(Roster):
 
     def load(self) -> None:
         """Load the indexes of all collections of this recogniser, so that the first search is not slower."""
+        self.store.refuse_read_only()
         self.indexes.forget_deleted()
         for collection in self.store.collections.page():
             if collection.identity == self.bundle.identity:
                 self.indexes.follow(collection)
+        self.indexes.keep_forgetting()  # a killed process may have left some who were deleted
 
     def close(self) -> None:
         """Save the indexes, finish the calls that run, and close the store."""
@@ -215,8 +220,12 @@ class Gallery(Roster):
 
     def delete_collection(self, name: str) -> None:
         """Delete a collection with all its people and faces, and its index."""
-        super().delete_collection(name)
+        self.store.collections.delete(name)
         self.indexes.forget_deleted()
+
+    def _forget_snapshot(self, collection: Collection) -> None:  # noqa: ARG002
+        """Have the snapshot written anew soon, without who was deleted."""
+        self.indexes.keep_forgetting()
 
     def index_kind(self, collection: Collection) -> str:
         """How the collection is searched: `exact`, `ivf` or `exact on gpu`."""

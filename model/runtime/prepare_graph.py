@@ -13,7 +13,7 @@ import onnx
 from sameface.model.bundles.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
 from sameface.model.errors import BundleRefused, FolderRefused
 from sameface.model.faces import Floats
-from sameface.model.files import hash_file, write_atomically
+from sameface.model.files import hash_file, make_private_folder, write_atomically
 from sameface.model.runtime import graph_rewrites as graph
 from sameface.model.runtime import openvino as openvino_session
 from sameface.model.runtime.batch_size import measure_batch_size
@@ -36,7 +36,7 @@ def prepare_graph(bundle: Bundle, device: str, cache: Path) -> tuple[Path, dict[
     tried = device == "gpu" and report["dynamic_batch"]  # on a CPU no batch beats a session per core
     report["batch_size"] = find_batch_size(network, bundle, device) if tried else 1
     try:
-        cache.mkdir(parents=True, exist_ok=True)
+        make_private_folder(cache)
         write_atomically(prepared, network)
         report["sha256"] = hash_file(prepared)
         write_atomically(report_file, json.dumps(report, indent=2).encode())

@@ -2,12 +2,16 @@
 
 import logging
 import threading
+import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sameface.model.errors import SamefaceError
 from sameface.model.faces import Keys
 from sameface.model.files import exclusive_lock, make_private_folder
 from sameface.model.gallery.index.face_index import FaceIndex
@@ -25,6 +29,8 @@ log = logging.getLogger("sameface.index")
 
 SAVE_CHANGES = 1_000  # fewer changes are replayed faster than a snapshot is loaded
 SAVE_SHARE = 0.1  # of the faces that may change before a new snapshot is written
+FORGET_SECONDS = 60.0  # between two looks for snapshots that hold a deleted face
+FORGET_SHARE = 0.1  # of the time that may be spent on it
 COMPARED_FACES = 100  # of a snapshot with the store, to notice a backup that was restored
 
 
@@ -62,6 +68,8 @@ class CollectionIndexes:
         self._held: dict[int, Held] = {}
         self._lock = threading.RLock()
         self._upkeep = ThreadPoolExecutor(1, thread_name_prefix="sameface-upkeep")
+        self._forgetting: threading.Thread | None = None
+        self._closing = threading.Event()
 
     def follow(self, collection: Collection) -> FaceIndex:
         """The collection's index, caught up with the revision that the collection was read at."""
@@ -96,30 +104,55 @@ class CollectionIndexes:
                 del self._held[key]
         names = {str(key) for key in kept}
         for path in self._folder.glob("*"):  # snapshots, locks, and partial files of killed processes
-            if path.name.split(".")[0] not in names:
+            if path.name.split(".")[0] not in names and not self._store.read_only:
                 path.unlink(missing_ok=True)
 
+    def keep_forgetting(self) -> None:
+        """From now on, look every `FORGET_SECONDS` for snapshots that hold a deleted face."""
+        with self._lock:
+            if self._forgetting is None:
+                self._store.forget_log_soon()  # it may hold one, too
+                self._forgetting = threading.Thread(target=self._forget, name="sameface-forget", daemon=True)
+                self._forgetting.start()
+
+    def forget_faces(self) -> None:
+        """Write the snapshots anew that hold a deleted face, whichever process has deleted it."""
+        self.forget_deleted()
+        for collection in self._store.collections.page():
+            path, held = self.path_of(collection), self._held.get(collection.key)
+            saved = read_sequence(path, self.owner_of(collection))
+            lost = saved < 0 and held and held.saved  # a process without the index has deleted it
+            left = any(self._folder.glob(f"{path.name}.*.part"))  # by a killed process
+            if lost or left or (saved >= 0 and self._store.changes.has_deletes(collection, saved)):
+                self._renew_or_delete(held, collection)
+
     def close(self) -> None:
-        """End the upkeep thread, and save the indexes that a restart would have to build again.
+        """End the threads, and save the indexes that a restart would have to build again.
 
         An existing snapshot is rewritten after any change, so that no deleted face stays in the file.
         """
         self._upkeep.shutdown(cancel_futures=True)
-        self.forget_deleted()
-        now = {collection.key: collection for collection in self._store.collections.page()}
+        self._closing.set()
+        if self._forgetting:
+            self._forgetting.join()
+        try:
+            self.forget_deleted()
+            now = {collection.key: collection for collection in self._store.collections.page()}
+        except SamefaceError as reason:  # the store was deleted or damaged under this process
+            log.warning("indexes are not saved: %s", reason)
+            return
         for key, held in list(self._held.items()):  # a copy, because an index that cannot catch up is dropped
             if key in now:
                 self._save_last(held, now[key])
 
     def save(self, held: Held, *, wait: bool = False) -> None:
         """Write a snapshot, unless another process has written one as new, or is writing and not `wait`."""
+        if self._store.read_only:
+            return
         path, owner = self.path_of(held.collection), self.owner_of(held.collection)
-        make_private_folder(self._folder)
-        with exclusive_lock(path.with_suffix(".lock"), wait=wait) as alone:
+        with self._writing(path, wait=wait) as alone:
             if not alone:
                 return
-            for part in self._folder.glob(f"{path.name}.*.part"):  # left by a killed process
-                part.unlink(missing_ok=True)
             saved = read_sequence(path, owner)
             if saved < held.index.sequence:
                 saved = save_snapshot(held.index, path, owner)
@@ -173,7 +206,8 @@ class CollectionIndexes:
         try:
             held = self.load(collection)
         except (SnapshotRefused, OSError) as reason:
-            self.path_of(collection).unlink(missing_ok=True)
+            if not self._store.read_only:
+                self.path_of(collection).unlink(missing_ok=True)
             log.warning("the snapshot of %s is not used, the store is read: %s", collection.name, reason)
         return held or Held(collection, FaceIndex(collection.dimension, self.device), 0)
 
@@ -205,6 +239,40 @@ class CollectionIndexes:
             log.exception("the index of %s cannot be rebuilt or saved yet", held.collection.name)
             held.failed = held.index.sequence  # tried again when as much has changed once more
         held.tended = False
+
+    @contextmanager
+    def _writing(self, path: Path, *, wait: bool) -> Iterator[bool]:
+        """Hold the lock to write the snapshot `path`; yields False if another process does, unless `wait`."""
+        make_private_folder(self._folder)
+        with exclusive_lock(path.with_suffix(".lock"), wait=wait) as alone:
+            if alone:
+                for part in self._folder.glob(f"{path.name}.*.part"):  # left by a killed process
+                    part.unlink(missing_ok=True)
+            yield alone
+
+    def _forget(self) -> None:
+        """Forget faces now and then until the indexes are closed, on a thread of its own."""
+        pause = FORGET_SECONDS
+        while not self._closing.wait(pause):
+            began = time.monotonic()
+            try:
+                self.forget_faces()
+            except Exception as reason:  # tried again after the pause
+                log.warning("snapshots may hold deleted faces for longer: %s", reason)
+            pause = max(FORGET_SECONDS, (time.monotonic() - began) / FORGET_SHARE)
+
+    def _renew_or_delete(self, held: Held | None, collection: Collection) -> None:
+        """Write a snapshot anew; without the index, or if it cannot be written, delete it."""
+        try:
+            if held:
+                self._catch_up(held, collection)
+                self.save(held, wait=True)
+                return
+        except OSError as reason:
+            log.warning("the snapshot of %s cannot be written: %s", collection.name, reason)
+        path = self.path_of(collection)
+        with self._writing(path, wait=True):
+            path.unlink(missing_ok=True)
 
     def _save_last(self, held: Held, collection: Collection) -> None:
         """Save an index before the process ends, if a restart would miss it; a failure is only logged."""

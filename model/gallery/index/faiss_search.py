@@ -122,6 +122,16 @@ def prefer_matrix_products() -> None:
     faiss.cvar.distance_compute_blas_threshold = BLAS_THRESHOLD
 
 
+def blank_rows(index: Faiss, dead: NDArray[np.bool_]) -> None:
+    """Overwrite the codes of dead rows in an IVF index with zeros, also while it is searched."""
+    cells = index.invlists
+    for cell in range(index.nlist):
+        if size := cells.list_size(cell):
+            gone = dead[faiss.rev_swig_ptr(cells.get_ids(cell), size)]
+            codes = faiss.rev_swig_ptr(cells.get_codes(cell), size * index.code_size)
+            codes.reshape(size, -1)[gone] = 0
+
+
 def write_faiss_index(index: Faiss, write: Callable[[bytes], object]) -> None:
     """Pass the index to `write` in FAISS's own format, in pieces."""
     faiss.write_index(index, faiss.PyCallbackIOWriter(write, CHUNK_BYTES))  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sameface.model.files import make_private_folder, replacing
 from sameface.model.gallery.index.embedding_rows import EmbeddingRows
 from sameface.model.gallery.index.face_index import FaceIndex
-from sameface.model.gallery.index.faiss_search import read_faiss_index, write_faiss_index
+from sameface.model.gallery.index.faiss_search import blank_rows, read_faiss_index, write_faiss_index
 from sameface.model.store.records import FaceBlock
 
 VERSION = 2
@@ -55,6 +55,7 @@ def write(index: FaceIndex, file: BinaryIO, owner: dict[str, Any]) -> int:
         for column in (columns.alive, columns.faces, columns.people):
             put(as_bytes(column))
         if kind == "ivf":
+            blank_rows(index.faiss_index, ~columns.alive)  # else it keeps what was deleted, in half precision
             write_faiss_index(index.faiss_index, put)
     for some in columns.blocks(0, rows):
         with index.lock.shared():

@@ -1,10 +1,16 @@
 """What is deleted leaves the disk, and nobody else on the machine may read what is kept."""
 
 import stat
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
+from sameface.model.bundles.bundle import Bundle, load_bundle, save_bundle
+from sameface.model.files import exclusive_lock
 from sameface.model.gallery.index.collection_indexes import open_indexes
+from sameface.model.runtime.prepare_graph import prepare_graph
 from sameface.model.store import database
 from sameface.model.store.records import Binding
 from sameface.model.store.store import Store
@@ -45,6 +51,16 @@ def test_a_log_that_is_being_read_is_emptied_later(tmp_path: Path, monkeypatch) 
         wait_for(lambda: not found_in(tmp_path, b"Ada Lovelace"), 10)
 
 
+def test_a_process_that_deletes_and_ends_empties_the_log_that_another_keeps(tmp_path: Path) -> None:
+    with closing(Store(tmp_path / "gallery.db")) as server:
+        staff, _ = server.collections.create("staff", BINDING)
+        server.people.enroll(staff, [newcomer("ada", random_units(1, 8), name="Ada Lovelace")])
+        with closing(Store(tmp_path / "gallery.db")) as command:
+            command.people.delete(staff, "ada")
+        assert (tmp_path / "gallery.db-wal").exists()
+        assert not found_in(tmp_path, b"Ada Lovelace")
+
+
 def test_only_the_owner_may_read_database_log_and_snapshots(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with closing(Store(home / "gallery.db")) as store:
@@ -57,10 +73,30 @@ def test_only_the_owner_may_read_database_log_and_snapshots(tmp_path: Path) -> N
     assert {modes[name] for name in modes if name.startswith("gallery.db")} == {0o600}
 
 
-def test_all_folders_that_are_made_are_private(tmp_path: Path) -> None:
-    Store(tmp_path / "home" / "data" / "gallery.db").close()
-    for folder in (tmp_path / "home", tmp_path / "home" / "data"):
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+def open_store(data: Path, _: Bundle) -> None:
+    Store(data / "gallery.db").close()
+
+
+def take_lock(data: Path, _: Bundle) -> None:
+    with exclusive_lock(data / "gallery.lock"):
+        pass
+
+
+def adopt_bundle(data: Path, bundle: Bundle) -> None:
+    save_bundle(bundle.contract, bundle.path, data / "models" / "tiny")
+
+
+def prepare(data: Path, bundle: Bundle) -> None:
+    prepare_graph(bundle, "cpu", data / "cache")
+
+
+@pytest.mark.parametrize("first", [open_store, take_lock, adopt_bundle, prepare])
+def test_all_folders_that_are_made_for_data_are_private_whatever_comes_first(
+    tmp_path: Path, data: Path, first: Callable[[Path, Bundle], None]
+) -> None:
+    first(tmp_path / "home" / "data", load_bundle(data / "models" / "recogniser"))
+    made = [path for path in (tmp_path / "home").rglob("*") if path.is_dir()]
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in (tmp_path / "home", *made)} == {0o700}
 
 
 def test_a_database_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
