@@ -5,6 +5,7 @@ import json
 import logging
 import math
 import os
+import resource
 import socket
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -18,7 +19,7 @@ from rich.console import Console
 
 from sameface.api.access.keys import make_key
 from sameface.api.app import create_app, load_parts
-from sameface.api.connections import limit_connections
+from sameface.api.connections import RESERVED_FILES, limit_connections
 from sameface.api.draining import DrainingServer
 from sameface.api.errors import name_field
 from sameface.api.metrics import counting_together
@@ -75,6 +76,7 @@ def serve(settings: Settings, as_json: bool) -> None:
     start_logging(settings.log_level)
     warn_of_unknown_variables()
     refuse_open_door(settings)
+    refuse_few_files()
     listener = listen(settings)
     if settings.workers == 1:
         run_server(settings, listener, as_json)
@@ -93,7 +95,7 @@ def run_server(settings: Settings, listener: socket.socket, as_json: bool, *, an
     def on_loaded(application: FastAPI) -> None:
         if application.state.failure:
             server.should_exit = True
-        elif announced:
+        elif announced and not server.should_exit:  # a server that was stopped meanwhile listens no more
             announce(application, listener.getsockname()[1], as_json)
 
     application = create_app(settings, on_loaded)
@@ -145,6 +147,16 @@ def refuse_open_door(settings: Settings) -> None:
         raise CannotServe(
             f"Refusing to listen on {settings.host} without API keys. Set {PREFIX}API_KEYS (`sameface "
             "new-key` makes one), or say --listen-without-keys if anyone who reaches it may use it."
+        )
+
+
+def refuse_few_files() -> None:
+    """Refuse to start with no file descriptor left for a connection."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY and most <= RESERVED_FILES:
+        raise CannotServe(
+            f"A process may open {most} files here. A server needs {RESERVED_FILES}, and one per connection: "
+            "raise `ulimit -n`."
         )
 
 

@@ -1,8 +1,10 @@
 """`sameface serve` as a process: how it starts, refuses to, and stops."""
 
 import json
+import resource
 import signal
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -54,6 +56,46 @@ def refuses_connections(address: httpx.URL) -> bool:
     except OSError:
         return True
     return False
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, 130)])
+def test_a_server_that_is_stopped_while_it_loads_ends_quietly(
+    start, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    process = start(SAMEFACE_DATA=str(tmp_path))  # where no graph is prepared yet, which takes a moment
+    said = iter(process.stdout.readline, "")
+    assert any("Application startup complete" in line for line in said)
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert "sameface answers" not in output
+    assert "Traceback" not in output
+    assert "ERROR" not in output
+
+
+def test_too_few_file_descriptors_are_said(start) -> None:
+    process = start()
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (32, 32))
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert output.splitlines()[-1].startswith("cannot_serve: A process may open 32 files here.")
+    assert "Traceback" not in output
+
+
+def test_with_few_file_descriptors_it_serves_few_connections(start) -> None:
+    process = start("--log-level", "warning")
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (68, 68))
+    address = address_of(process)
+    connections = [socket.create_connection((address.host, address.port), timeout=20) for _ in range(6)]
+    with suppress(ConnectionResetError):
+        assert connections[-1].recv(1) == b""
+    for connection in connections:
+        connection.close()
+    wait_for(lambda: httpx.get(f"{address}/health/ready").status_code == 200)
+    process.terminate()
+    output, _ = process.communicate(timeout=60)
+    assert "too_many" in output
+    assert "Traceback" not in output
 
 
 def test_without_keys_it_stays_on_loopback(start) -> None:
