@@ -8,7 +8,7 @@ from sameface.api.body.read_body import find_photos
 from sameface.api.openapi.examples import show, to_lines
 from sameface.api.openapi.schemas import define, refer_to, without_null
 
-FILE = {"type": "string", "format": "binary"}  # by which tools know a file in a form
+FILE = {"type": "string", "format": "binary"}  # by which tools know a file or plain bytes
 PLAIN_TYPES = ("string", "number", "integer", "boolean")
 
 
@@ -45,8 +45,8 @@ def document_batch(schema: type[BaseModel], *entries: dict[str, Any]) -> dict[st
 
 
 def lines_of(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of NDJSON: text whose every line fits `schema`."""
-    return {"type": "string", "contentMediaType": "application/x-ndjson", "contentSchema": schema}
+    """The schema of NDJSON, whose every line fits `schema`: bytes, because few tools know how to read it."""
+    return {**FILE, "contentMediaType": "application/x-ndjson", "contentSchema": schema}
 
 
 def to_form(schema: type[BaseModel]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ def test_openapi_python_client_writes_a_client_without_a_warning(
 ) -> None:
     settings = ("--path", OPENAPI, "--config", HERE / "openapi-python-client.yml", "--meta", "none")
     said = in_python("openapi-python-client", "generate", *settings, "--output-path", tmp_path / "written")
-    assert said.strip() == "Generating written"
+    assert "warning" not in said.lower(), said
     answers = use(in_python, "use_openapi_python_client.py", tmp_path, serve, photos)
     assert answers == {
         "same_person": True,
@@ -41,6 +41,7 @@ def test_openapi_generator_writes_a_client_that_works(
         "same_person": True,
         "enrolled": ["ada", 2],
         "match": "Ada",
+        "batch": ["1"],
         "listed": [{"a": 1}],
         "problem": ["Problem", 404, "person_not_found"],
     }

@@ -19,6 +19,8 @@ collections.create_collection("written")
 person = written.PersonRequest(images=[probe, reference], person_id="ada", name="Ada", metadata={"a": 1})
 enrolled = people.enroll_person("written", person)
 found = written.IdentifyApi(client).identify("written", written.IdentifyRequest(image=reference))
+lines = json.dumps({"id": "1", "embedding": []}) + "\n"
+answers = written.BatchApi(client).identify_batch("written", lines.encode())
 listed = people.list_people("written")
 try:
     people.get_person("written", "nobody")
@@ -32,6 +34,7 @@ print(
             "same_person": decision.same_person,
             "enrolled": [enrolled.person_id, len(enrolled.faces)],
             "match": found.results[0].match.name,
+            "batch": [json.loads(answer)["id"] for answer in answers.splitlines()],
             "listed": [person.metadata for person in listed.items],
             "problem": [type(refused).__name__, refused.status, refused.code],
         }

@@ -1,5 +1,6 @@
 """Uses the client that openapi-python-client wrote, as somebody would: python ... URL PHOTO PHOTO."""
 
+import io
 import json
 import sys
 from pathlib import Path
@@ -28,8 +29,8 @@ person = PersonForm(images=[photo(path) for path in paths], person_id="ada", nam
 enrolled = enroll_person.sync(client=client, collection="written", body=person)
 found = identify.sync(client=client, collection="written", body=IdentifyForm(image=photo(paths[1])))
 refused = enroll_person.sync(client=client, collection="nowhere", body=PersonForm(images=[photo(paths[0])]))
-line = json.dumps({"id": "1", "embedding": []}) + "\n"
-answers = identify_batch.sync(client=client, collection="written", body=line)
+lines = File(payload=io.BytesIO(b'{"id": "1", "embedding": []}\n'))
+answers = identify_batch.sync(client=client, collection="written", body=lines)
 deleted = delete_collection.sync_detailed(client=client, collection="written")
 assert isinstance(refused, Problem)
 print(
@@ -39,7 +40,7 @@ print(
             "enrolled": [enrolled.person_id, len(enrolled.faces)],
             "match": found.results[0].match.name,
             "problem": [refused.status, refused.code],
-            "batch": [json.loads(answer)["id"] for answer in answers.splitlines()],
+            "batch": [json.loads(answer)["id"] for answer in answers.payload],
             "deleted": deleted.status_code,
         }
     )
