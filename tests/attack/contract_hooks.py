@@ -18,7 +18,7 @@ from tests.api.openapi.contract import SCHEMAS, errors_of
 from tests.networks import DIMENSION
 from tests.pictures import photo_of
 
-COLLECTION, PERSON = "staff", "ada"
+COLLECTION, PERSON = "everybody", "kept"  # not those of the examples, which are deleted
 OF_ANY_COLLECTION = ("create_collection", "delete_collection")
 BY_LINKS_ALONE = ("forget_person", "forget_face")  # which are followed by chance
 PHOTO_FIELDS = {
