@@ -1,5 +1,6 @@
 """The tables of the store; migrations.py brings older databases to them."""
 
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import (
@@ -14,7 +15,6 @@ from sqlalchemy import (
     MetaData,
     String,
     Table,
-    TypeDecorator,
     UniqueConstraint,
 )
 
@@ -24,30 +24,34 @@ from sameface.model.store.sqlite import damaged
 metadata = MetaData()
 
 
-class Text(TypeDecorator[str]):
+class Text(String):
     """Text that is checked when it is read: SQLite returns whatever a damaged file holds."""
 
-    impl = String
-    cache_ok = True
-
-    def process_result_value(self, value: Any, _: Any) -> str | None:
-        """The text."""
-        if not isinstance(value, str | None):
-            raise damaged("text is none")
-        return value
+    def result_processor(self, _: Any, __: Any) -> Callable[[Any], str | None]:
+        """What SQLAlchemy calls with every value that is read."""
+        return read_text
 
 
-class Time(TypeDecorator[float]):
+class Time(Float[float]):
     """Seconds since 1970, which are checked when they are read."""
 
-    impl = Float
-    cache_ok = True
+    def result_processor(self, _: Any, __: Any) -> Callable[[Any], float]:
+        """What SQLAlchemy calls with every value that is read."""
+        return read_time
 
-    def process_result_value(self, value: Any, _: Any) -> float:
-        """The seconds."""
-        if not isinstance(value, float) or not 0 <= value < LAST_TIME:
-            raise damaged("a time is none")
+
+def read_text(value: Any) -> str | None:
+    """The text of a column, or null."""
+    if value is None or isinstance(value, str):
         return value
+    raise damaged("a text is none")
+
+
+def read_time(value: Any) -> float:
+    """The seconds in a column."""
+    if isinstance(value, float) and 0 <= value < LAST_TIME:
+        return value
+    raise damaged("a time is none")
 
 
 about = Table(

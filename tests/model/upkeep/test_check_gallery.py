@@ -1,11 +1,13 @@
 """The check finds what is wrong, the repair mends what can be made again and says what cannot."""
 
+import json
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
@@ -223,6 +225,22 @@ def test_a_damaged_page_is_found_and_a_backup_asked_for(path: Path, store: Store
     assert "restore a backup" in findings[0].detail
     path.write_bytes(b"this is no database at all" * 1000)
     assert codes(path) == [(None, "database", False)]
+
+
+def test_a_command_on_a_damaged_gallery_says_so(
+    run: Callable[..., CompletedProcess[str]], path: Path, store: Store, staff: Collection, tmp_path: Path
+) -> None:
+    store.close()
+    path.write_bytes(path.read_bytes().replace(b"p30", b"\xff\xfe\xfd"))
+    for words in (
+        ("people", "--collection", staff.name),
+        ("gallery", "export", staff.name, tmp_path / "out.gz"),
+    ):
+        refused = run(*words, "--json", SAMEFACE_DATA=str(tmp_path))
+        said = json.loads(refused.stdout)
+        assert (refused.returncode, said["code"]) == (2, "store_damaged")
+        assert "restore a backup" in said["detail"]
+    assert not (tmp_path / "out.gz").exists()
 
 
 def test_what_a_stopped_command_left_is_found_unless_it_still_runs(path: Path, store: Store) -> None:
