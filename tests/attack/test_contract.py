@@ -14,7 +14,7 @@ from tests.pictures import photo_of
 
 HERE = Path(__file__).parent
 CASES = os.environ.get("SAMEFACE_FUZZ_CASES")  # of every operation; without it, always the same few
-SECONDS = 3600 if CASES else 90
+SECONDS = 3600 if CASES else 300
 
 
 @pytest.mark.timeout(SECONDS + 30)
