@@ -120,6 +120,7 @@ class Calibration:
     fusions: Mapping[str, SingleComparisons]
     decades: tuple[ErrorRates, ...]  # at FMR 1e-1, 1e-2 ... as far as the data supports it
     groups: tuple[GroupRates, ...] = ()
+    sketch: str = ""  # of the photos, as `draw_sketch` makes it; calibrations of 0.1.0 have none
 
     @property
     def lowest_fmr(self) -> float:

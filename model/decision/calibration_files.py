@@ -92,6 +92,7 @@ def read_calibration(fields: Mapping[str, Any]) -> Calibration:
         groups=tuple(
             GroupRates(**{**group, "rates": read_rates(group["rates"])}) for group in fields["groups"]
         ),
+        sketch=str(fields.get("sketch", "")),
     )
 
 

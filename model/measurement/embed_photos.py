@@ -1,5 +1,6 @@
 """Embeds the pictures of a data set on several threads; failures are kept with their reasons."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ class EmbeddedPictures:
 
     embeddings: dict[str, Floats]
     failed: list[Failure]
+    digests: dict[str, str]  # the SHA-256 of each picture that could be read, by its name
 
     @property
     def count(self) -> int:
@@ -63,14 +65,18 @@ def embed_all(
 ) -> EmbeddedPictures:
     """Embed the pictures, given by name as files or as their content; errors become failures."""
 
-    def try_one(picture: Path | bytes) -> Floats | SamefaceError:
+    found = EmbeddedPictures({}, [], {})
+
+    def try_one(name: str) -> Floats | SamefaceError:
+        picture = pictures[name]
         try:
-            return embed(picture if isinstance(picture, bytes) else read_photo(picture))
+            content = picture if isinstance(picture, bytes) else read_photo(picture)
+            found.digests[name] = hashlib.sha256(content).hexdigest()
+            return embed(content)
         except SamefaceError as error:
             return error
 
-    found = EmbeddedPictures({}, [])
-    with closing(work_through(try_one, pictures.values(), threads)) as results:
+    with closing(work_through(try_one, pictures, threads)) as results:
         for name, result in zip(pictures, results, strict=True):
             if isinstance(result, SamefaceError):
                 found.failed.append(Failure(name, result.code))

@@ -13,6 +13,7 @@ from sameface.model.measurement.face_counts import measure_fusions
 from sameface.model.measurement.groups import Group, measure_groups
 from sameface.model.measurement.intervals import measure_rates
 from sameface.model.measurement.labelled_photos import LabelledFaces
+from sameface.model.measurement.photo_sketch import draw_sketch
 from sameface.model.measurement.scores import LabelledEmbeddings, Scores, score_all_pairs
 
 RULE_OF_30 = 30  # a rate is supported if the data has this many false matches at it
@@ -58,6 +59,7 @@ def calibrate(
         fusions=measure_fusions(faces.embedded),
         decades=measure_decades(faces.embedded, curve),
         groups=measure_groups(groups, working),
+        sketch=draw_sketch(faces.digests.values()),
     )
 
 

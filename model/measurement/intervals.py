@@ -36,9 +36,14 @@ def summarize(errors: float, cases: float, drawn: Rates) -> Rate:
         return Rate(0.0, 0.0, 1.0)
     if not errors:
         return Rate(0.0, 0.0, min(1.0, NONE_SEEN / cases))
+    return Rate(float(errors / cases), *find_interval(drawn))
+
+
+def find_interval(drawn: Rates) -> tuple[float, float]:
+    """The percentile interval of what was drawn."""
     edge = (100 - LEVEL) / 2
     low, high = np.nanpercentile(drawn, [edge, 100 - edge])
-    return Rate(float(errors / cases), float(low), float(high))
+    return float(low), float(high)
 
 
 def draw_people(people: int) -> Floats:
@@ -162,9 +167,14 @@ def weigh_listed(pairs: ListedPairs) -> Iterator[tuple[slice, Floats]]:
 
 def measure_share(pairs: ListedPairs, marked: Flags) -> Rate:
     """The share of the pairs of a list that are marked, with its interval; missing pairs count as well."""
+    return tally_share(pairs, marked).summarize(0)
+
+
+def tally_share(pairs: ListedPairs, marked: Flags) -> Tally:
+    """The tally of the pairs of a list, in which those that are marked are the errors."""
     tally = Tally(1)
     for some, weights in weigh_listed(pairs):
         mine = marked[some]
         tally.add_cases(len(mine), weights.sum(1, dtype=np.float64))
         tally.add_errors(0, int(mine.sum()), weights @ mine.astype(np.float32))
-    return tally.summarize(0)
+    return tally

@@ -4,7 +4,7 @@ import hashlib
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +36,12 @@ class LabelledFaces:
     files: list[str]  # of faces, as person/file
     embedded: LabelledEmbeddings
     failed: list[Failure]
+    digests: dict[str, str] = field(default_factory=dict)  # the SHA-256 of each photo's file, by its name
+
+    @property
+    def people(self) -> int:
+        """The number of people who have a face."""
+        return self.embedded.identities
 
     @property
     def photos(self) -> int:
@@ -56,7 +62,7 @@ def read_labelled(
     numbers = {person: number for number, person in enumerate(people)}
     owners = np.array([numbers[name.split("/")[0]] for name in found.embeddings])
     embedded = LabelledEmbeddings(np.stack(list(found.embeddings.values())), owners)
-    return LabelledFaces(list(people), list(found.embeddings), embedded, found.failed)
+    return LabelledFaces(list(people), list(found.embeddings), embedded, found.failed, found.digests)
 
 
 def list_people(folder: Path) -> dict[str, list[Path]]:

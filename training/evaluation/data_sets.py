@@ -1,5 +1,6 @@
 """Test data: pairs in the format of LFW, InsightFace's .bin files, IJB's templates, and labelled folders."""
 
+import hashlib
 import io
 import pickle
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +28,13 @@ class ListedFaces:
     photos: int
     failed: list[Failure]
     drawn_over: str  # by the bootstrap: people if the list identifies them, else pairs
+    digests: dict[str, str]  # the SHA-256 of each photo, by its name
+
+    @property
+    def people(self) -> int | None:
+        """The number of people in the pairs, if the list identifies them."""
+        both = np.concatenate([self.pairs.probes, self.pairs.references])
+        return len(np.unique(both)) if self.drawn_over == "people" else None
 
 
 Material = LabelledFaces | ListedFaces
@@ -40,17 +48,31 @@ class EvaluationData:
     kind: str
     aligned: bool  # its pictures are aligned crops
     read: Callable[[Embed, int, Progress], Material]
+    lists: tuple[Path, ...] = ()  # the files that say which pictures are pairs
+
+    def hash(self, material: Material) -> str:
+        """The SHA-256 of the lines that `sha256sum` prints for pictures and lists, in the order of names."""
+        listed = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in self.lists}
+        lines = [f"{digest}  {name}\n" for name, digest in sorted((material.digests | listed).items())]
+        return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def open_data(path: Path, *, aligned: bool = False) -> EvaluationData:
     """Tell the kind of the data at `path` by the files that are there."""
     path = path.expanduser().absolute()
     if path.is_file():
-        return EvaluationData(path.stem, "bin", True, lambda *how: read_bin(path, *how))
-    if (path / "pairs.txt").is_file():
-        return EvaluationData(path.name, "pairs", aligned, lambda *how: read_listed(path, *how))
+        return EvaluationData(path.stem, "bin", True, lambda *how: read_bin(path, *how), (path,))
+    if (pairs := path / "pairs.txt").is_file():
+        return EvaluationData(path.name, "pairs", aligned, lambda *how: read_listed(path, *how), (pairs,))
     if lists := find_template_lists(path):
-        return EvaluationData(path.name, "templates", aligned, lambda *how: read_template_pairs(*lists, *how))
+        faces, templates, images = lists
+        return EvaluationData(
+            path.name,
+            "templates",
+            aligned,
+            lambda *how: read_template_pairs(faces, templates, images, *how),
+            (faces, templates),
+        )
     return EvaluationData(path.name, "labelled", aligned, lambda *how: read_labelled(path, *how))
 
 
@@ -70,9 +92,10 @@ def read_listed(folder: Path, embed: Embed, threads: int, progress: Progress) ->
     """Embed and compare the pairs of `pairs.txt`, whose pictures are beside it or in `images`."""
     images = folder / "images" if (folder / "images").is_dir() else folder
     pairs = read_pairs(folder / "pairs.txt", images)
-    probes, references = [str(pair.probe) for pair in pairs], [str(pair.reference) for pair in pairs]
+    probes = [str(pair.probe.relative_to(images)) for pair in pairs]
+    references = [str(pair.reference.relative_to(images)) for pair in pairs]
     names = sorted({*probes, *references})
-    found = embed_all({name: Path(name) for name in names}, embed, threads, progress)
+    found = embed_all({name: images / name for name in names}, embed, threads, progress)
     people = {who: number for number, who in enumerate(sorted({Path(name).parent.name for name in names}))}
     listed = ListedPairs(
         compare_listed(found.embeddings, probes, references),
@@ -81,7 +104,7 @@ def read_listed(folder: Path, embed: Embed, threads: int, progress: Progress) ->
         np.array([people[pair.reference.parent.name] for pair in pairs]),
         np.array([pair.fold for pair in pairs]),
     )
-    return ListedFaces(listed, found.count, found.failed, "people")
+    return ListedFaces(listed, found.count, found.failed, "people", found.digests)
 
 
 FOLDS = 10  # of a .bin file, which does not number them
@@ -95,7 +118,7 @@ def read_bin(file: Path, embed: Embed, threads: int, progress: Progress) -> List
     each: Keys = np.arange(len(same))
     folds = each * FOLDS // len(same)
     pairs = ListedPairs(compare_listed(found.embeddings, names[::2], names[1::2]), same, each, each, folds)
-    return ListedFaces(pairs, found.count, found.failed, "pairs")
+    return ListedFaces(pairs, found.count, found.failed, "pairs", found.digests)
 
 
 class PlainUnpickler(pickle.Unpickler):
@@ -139,4 +162,5 @@ def read_template_pairs(
     templates = read_templates(faces, pairs)
     pictures = {name: images / name for name in templates.pictures}
     found = embed_all(pictures, embed, threads, progress)
-    return ListedFaces(templates.compare(found.embeddings), found.count, found.failed, "people")
+    listed = templates.compare(found.embeddings)
+    return ListedFaces(listed, found.count, found.failed, "people", found.digests)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sameface.model.decision.calibration import ErrorRates, GroupRates, Rate
+from sameface.model.decision.calibration import Calibration, ErrorRates, GroupRates, Rate
 from sameface.model.decision.similarity import STEPS
 from sameface.model.errors import LabelsRefused
 from sameface.model.measurement.embed_photos import choose_embed
@@ -17,8 +17,11 @@ from sameface.model.measurement.lfw_pairs import decide_by_folds
 from sameface.model.measurement.scores import LabelledEmbeddings, ListedPairs, Scores, score_all_pairs
 from sameface.model.observer import Progress, ignore_progress
 from sameface.model.pipeline import Pipeline
-from sameface.training.evaluation.data_sets import EvaluationData, ListedFaces
+from sameface.training.evaluation.data_sets import EvaluationData, ListedFaces, Material
 from sameface.training.evaluation.open_set import Identification, measure_identification
+from sameface.training.evaluation.verdict import CalibratedRates, is_seen, is_supported, judge_calibration
+
+Pairs = LabelledEmbeddings | ListedPairs
 
 DECADES = tuple(10.0**-decade for decade in range(1, 7))
 CURVE = tuple(10 ** (-step / 20) for step in range(121))  # FMRs from 1 to 1e-6
@@ -39,22 +42,13 @@ class DecadeRates:
     """The error rates at the threshold for a target FMR."""
 
     target_fmr: float
-    rates: ErrorRates
+    rates: ErrorRates | None  # None if not even one false match is expected: the pairs say nothing
     supported: bool  # thirty false matches or more are expected
 
 
 @dataclass(frozen=True, slots=True)
-class CalibratedRates:
-    """The target FMR of the bundle's calibration, and the rates measured at its threshold."""
-
-    calibration: str
-    target_fmr: float
-    rates: ErrorRates
-
-
-@dataclass(frozen=True, slots=True)
 class Curves:
-    """Points of the DET curve, and histograms of the similarities."""
+    """Points of the DET curve, as far as one false match is expected, and histograms of the similarities."""
 
     fmrs: tuple[float, ...]
     fnmrs: tuple[float, ...]
@@ -63,19 +57,33 @@ class Curves:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """What was measured on what, by hashes, so that it can be told from any other."""
+
+    identity: str  # of the bundle: its contract and its network
+    sha256: str  # of the network's file
+    size_bytes: int
+    detector: str | None  # None for aligned crops, in which no face is looked for
+    detector_identity: str | None
+    data_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluation:
     """The measurements of one bundle on one data set."""
 
     bundle: str
-    identity: str
-    size_bytes: int
+    origin: Origin
     data: str
     kind: str
+    people: int | None  # None if the data does not say who is who
     photos: int
     failed: int  # photos without a face to embed
     genuine_pairs: int
     impostor_pairs: int
     drawn_over: str
+    lowest_fmr: float  # that these pairs support
+    target_fmr: float  # at which calibration and groups are looked at
     accuracy: Accuracy | None
     eer: Rate
     eer_threshold: float
@@ -83,6 +91,7 @@ class Evaluation:
     calibrated: CalibratedRates | None
     identification: Identification | None
     groups: tuple[GroupRates, ...]
+    thin_groups: tuple[str, ...]  # of which fewer than thirty false matches are expected
     curves: Curves
 
 
@@ -95,35 +104,80 @@ def evaluate(
     progress: Progress = ignore_progress,
 ) -> Evaluation:
     """Embed `data` as the server would, and measure; `groups` is a CSV of `identity,group`."""
-    embed = choose_embed(pipeline, aligned=data.aligned)
-    material = data.read(embed, pipeline.options.threads, progress)
+    return measure(pipeline, data, embed_data(pipeline, data, progress), groups, target_fmr)
+
+
+def embed_data(pipeline: Pipeline, data: EvaluationData, progress: Progress = ignore_progress) -> Material:
+    """Embed `data` as the server would."""
+    return data.read(choose_embed(pipeline, aligned=data.aligned), pipeline.options.threads, progress)
+
+
+def measure(
+    pipeline: Pipeline,
+    data: EvaluationData,
+    material: Material,
+    groups: Path | None = None,
+    target_fmr: float | None = None,
+) -> Evaluation:
+    """Measure what `pipeline` made of `data`."""
     pairs = material.embedded if isinstance(material, LabelledFaces) else material.pairs
-    genuine, impostor = score_all_pairs(pairs) if isinstance(pairs, LabelledEmbeddings) else pairs.score()
-    if not genuine.pairs or not impostor.pairs:
-        kind = "impostor" if genuine.pairs else "genuine"
-        raise LabelsRefused(f"{data.name} has no {kind} pairs that could be scored.")
-    bundle = pipeline.embedder.bundle
-    threshold = find_equal(genuine, impostor)
+    genuine, impostor = score(pairs)
+    refuse_one_kind(data.name, genuine, impostor)
+    equal, lowest = find_equal(genuine, impostor), min(1.0, RULE_OF_30 / impostor.pairs)
+    calibration = pipeline.thresholds.calibrations.default
+    supported = calibration.lowest_fmr if calibration else lowest
+    target = target_fmr or max(pipeline.thresholds.target_fmr, supported)
+    compared = compare_groups_of(material, groups, choose_threshold(calibration, impostor, target))
     return Evaluation(
-        bundle=bundle.contract.name,
-        identity=bundle.identity,
-        size_bytes=bundle.path.stat().st_size,
+        bundle=pipeline.embedder.bundle.contract.name,
+        origin=describe_origin(pipeline, data, material),
         data=data.name,
         kind=data.kind,
+        people=material.people,
         photos=material.photos,
         failed=len(material.failed),
         genuine_pairs=genuine.pairs,
         impostor_pairs=impostor.pairs,
         drawn_over=material.drawn_over if isinstance(material, ListedFaces) else "people",
+        lowest_fmr=lowest,
+        target_fmr=target,
         accuracy=measure_fold_accuracy(pairs),
-        eer=measure_mean_rate(pairs, threshold),
-        eer_threshold=threshold,
+        eer=measure_mean_rate(pairs, equal),
+        eer_threshold=equal,
         decades=measure_decades(pairs, impostor),
-        calibrated=measure_calibrated(pipeline, pairs, target_fmr),
+        calibrated=judge_calibration(calibration, target, pairs, impostor, material.digests.values())
+        if calibration
+        else None,
         identification=measure_identification(pairs) if isinstance(pairs, LabelledEmbeddings) else None,
-        groups=compare_groups_of(material, groups, choose_threshold(pipeline, impostor, target_fmr)),
+        groups=compared,
+        thin_groups=tuple(each.group for each in compared if not is_supported(target, each.impostor_pairs)),
         curves=draw_curves(genuine, impostor),
     )
+
+
+def describe_origin(pipeline: Pipeline, data: EvaluationData, material: Material) -> Origin:
+    """The hashes of networks and data."""
+    bundle, detector = pipeline.embedder.bundle, pipeline.detector.bundle
+    return Origin(
+        bundle.identity,
+        bundle.sha256,
+        bundle.path.stat().st_size,
+        None if data.aligned else detector.contract.name,
+        None if data.aligned else detector.identity,
+        data.hash(material),
+    )
+
+
+def score(pairs: Pairs) -> tuple[Scores, Scores]:
+    """The histograms of genuine and of impostor pairs."""
+    return score_all_pairs(pairs) if isinstance(pairs, LabelledEmbeddings) else pairs.score()
+
+
+def refuse_one_kind(data: str, genuine: Scores, impostor: Scores) -> None:
+    """Raise if there are no genuine or no impostor pairs."""
+    if not genuine.pairs or not impostor.pairs:
+        kind = "impostor" if genuine.pairs else "genuine"
+        raise LabelsRefused(f"{data} has no {kind} pairs that could be scored.")
 
 
 def find_equal(genuine: Scores, impostor: Scores) -> float:
@@ -133,7 +187,7 @@ def find_equal(genuine: Scores, impostor: Scores) -> float:
     return round(int(np.argmin(np.abs(fmrs - fnmrs))) / STEPS - 1, 6)
 
 
-def measure_fold_accuracy(pairs: LabelledEmbeddings | ListedPairs) -> Accuracy | None:
+def measure_fold_accuracy(pairs: Pairs) -> Accuracy | None:
     """The accuracy of a list with folds, else None: a threshold found on the same pairs would flatter it."""
     if isinstance(pairs, LabelledEmbeddings) or len(np.unique(pairs.folds)) < 2:
         return None
@@ -142,37 +196,19 @@ def measure_fold_accuracy(pairs: LabelledEmbeddings | ListedPairs) -> Accuracy |
     return Accuracy(measure_share(pairs, ~wrong), threshold, missing)
 
 
-def measure_decades(pairs: LabelledEmbeddings | ListedPairs, impostor: Scores) -> tuple[DecadeRates, ...]:
-    """FNMR at FMR 1e-1 to 1e-6, at thresholds found on the same pairs."""
-    rows = measure_rates(pairs, [impostor.find_threshold(fmr) for fmr in DECADES])
-    return tuple(
-        DecadeRates(fmr, rates, fmr * impostor.pairs >= RULE_OF_30 * (1 - 1e-9))
-        for fmr, rates in zip(DECADES, rows, strict=True)
-    )
+def measure_decades(pairs: Pairs, impostor: Scores) -> tuple[DecadeRates, ...]:
+    """FNMR at FMR 1e-1 to 1e-6, at thresholds found on the same pairs, where they say anything."""
+    seen = [fmr for fmr in DECADES if is_seen(fmr, impostor.pairs)]
+    rows = dict(zip(seen, measure_rates(pairs, [impostor.find_threshold(fmr) for fmr in seen]), strict=True))
+    return tuple(DecadeRates(fmr, rows.get(fmr), is_supported(fmr, impostor.pairs)) for fmr in DECADES)
 
 
-def measure_calibrated(
-    pipeline: Pipeline, pairs: LabelledEmbeddings | ListedPairs, target_fmr: float | None
-) -> CalibratedRates | None:
-    """The rates at the threshold of the bundle's calibration, None without a calibration."""
-    calibration = pipeline.thresholds.calibrations.default
-    if calibration is None:
-        return None
-    target = target_fmr or pipeline.thresholds.target_fmr
-    [rates] = measure_rates(pairs, [calibration.curve.similarity_at(target)])
-    return CalibratedRates(calibration.name, target, rates)
-
-
-def choose_threshold(pipeline: Pipeline, impostor: Scores, target_fmr: float | None) -> float:
+def choose_threshold(calibration: Calibration | None, impostor: Scores, target: float) -> float:
     """The threshold at which groups are compared: the calibration's, or else found on the impostor pairs."""
-    target = target_fmr or pipeline.thresholds.target_fmr
-    calibration = pipeline.thresholds.calibrations.default
     return calibration.curve.similarity_at(target) if calibration else impostor.find_threshold(target)
 
 
-def compare_groups_of(
-    material: LabelledFaces | ListedFaces, groups: Path | None, threshold: float
-) -> tuple[GroupRates, ...]:
+def compare_groups_of(material: Material, groups: Path | None, threshold: float) -> tuple[GroupRates, ...]:
     """The error rates of each group of people; only a labelled folder identifies people."""
     if groups is None:
         return ()
@@ -183,9 +219,10 @@ def compare_groups_of(
 
 def draw_curves(genuine: Scores, impostor: Scores) -> Curves:
     """The DET curve and the histograms for the figures."""
+    seen = tuple(fmr for fmr in CURVE if is_seen(fmr, impostor.pairs))
     return Curves(
-        CURVE,
-        tuple(genuine.share_below(impostor.find_threshold(fmr)) for fmr in CURVE),
+        seen,
+        tuple(genuine.share_below(impostor.find_threshold(fmr)) for fmr in seen),
         bin_scores(genuine),
         bin_scores(impostor),
     )

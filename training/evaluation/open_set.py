@@ -6,9 +6,9 @@ import numpy as np
 
 from sameface.model.decision.calibration import Rate
 from sameface.model.faces import Floats, Keys
-from sameface.model.measurement.fit_calibration import RULE_OF_30
 from sameface.model.measurement.intervals import draw_people, summarize
 from sameface.model.measurement.scores import Flags, LabelledEmbeddings, count_scores
+from sameface.training.evaluation.verdict import is_seen, is_supported
 
 FPIRS = (0.1, 0.01, 0.001)
 LEFT_OUT = 3  # every third person who could be enrolled is left out
@@ -21,9 +21,9 @@ class SearchRates:
     """FNIR and FPIR at the threshold for a target FPIR."""
 
     target_fpir: float
-    threshold: float
-    fpir: Rate
-    fnir: Rate
+    threshold: float | None  # None, as both rates, if not even one false positive is expected
+    fpir: Rate | None
+    fnir: Rate | None
     supported: bool  # thirty false positives or more are expected
 
 
@@ -55,6 +55,9 @@ def measure_identification(faces: LabelledEmbeddings) -> Identification | None:
     scores = count_scores(strangers)
     rows = []
     for target in FPIRS:
+        if not is_seen(target, len(strangers)):
+            rows.append(SearchRates(target, None, None, None, supported=False))
+            continue
         threshold = scores.find_threshold(target)
         rows.append(
             SearchRates(
@@ -62,7 +65,7 @@ def measure_identification(faces: LabelledEmbeddings) -> Identification | None:
                 threshold,
                 measure_probes(strangers.round(6) >= threshold, others),
                 measure_probes(~right | (similarities.round(6) < threshold), owners),
-                target * len(strangers) >= RULE_OF_30,
+                is_supported(target, len(strangers)),
             )
         )
     return Identification(

@@ -1,6 +1,7 @@
 """Figures of an evaluation: DET and ROC curves and histograms of scores, for one bundle or several."""
 
 import io
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,7 +9,8 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sameface.model.measurement.fit_calibration import RULE_OF_30
+from sameface.model.decision.rates import write_rate
+from sameface.model.measurement.intervals import Rates
 from sameface.training.evaluation.evaluate import BINS, Evaluation
 
 COLOURS = ("#1f5fa8", "#c8501e")
@@ -20,14 +22,10 @@ def plot_det(evaluations: Sequence[Evaluation]) -> Figure:
     """FNMR by FMR, both logarithmic: lower and further left is better."""
     figure, axes = start("false match rate", "false non-match rate", "DET")
     for evaluation, colour in zip(evaluations, COLOURS, strict=False):
-        curves = evaluation.curves
-        seen = np.array(curves.fnmrs) > 0  # 0 has no logarithm
-        axes.plot(
-            np.array(curves.fmrs)[seen], np.array(curves.fnmrs)[seen], color=colour, label=evaluation.bundle
-        )
-        mark_supported(axes, evaluation, colour)
+        fnmrs = np.array(evaluation.curves.fnmrs)
+        plot_curve(axes, evaluation, np.where(fnmrs > 0, fnmrs, np.nan), colour)  # 0 has no logarithm
     least = 0.5 / max(evaluation.genuine_pairs for evaluation in evaluations)  # lower rates cannot be seen
-    axes.set(xscale="log", yscale="log", xlim=(1e-6, 1), ylim=(least, 1))
+    axes.set(xscale="log", yscale="log", xlim=(find_least(evaluations), 1), ylim=(least, 1))
     return finish(figure, axes)
 
 
@@ -35,17 +33,25 @@ def plot_roc(evaluations: Sequence[Evaluation]) -> Figure:
     """The share of genuine pairs that match, by FMR."""
     figure, axes = start("false match rate", "true match rate", "ROC")
     for evaluation, colour in zip(evaluations, COLOURS, strict=False):
-        curves = evaluation.curves
-        axes.plot(curves.fmrs, 1 - np.array(curves.fnmrs), color=colour, label=evaluation.bundle)
-        mark_supported(axes, evaluation, colour)
-    axes.set(xscale="log", xlim=(1e-6, 1))
+        plot_curve(axes, evaluation, 1 - np.array(evaluation.curves.fnmrs), colour)
+    axes.set(xscale="log", xlim=(find_least(evaluations), 1))
     return finish(figure, axes)
 
 
-def mark_supported(axes: Axes, evaluation: Evaluation, colour: str) -> None:
-    """Draw a dotted line, left of which fewer than thirty false matches support the curve."""
-    lowest = RULE_OF_30 / evaluation.impostor_pairs
-    axes.axvline(lowest, color=colour, linewidth=0.8, linestyle=":")
+def plot_curve(axes: Axes, evaluation: Evaluation, rates: Rates, colour: str) -> None:
+    """Draw a curve, grey left of a dotted line where fewer than thirty false matches support it."""
+    fmrs = np.array(evaluation.curves.fmrs)
+    thin = fmrs <= evaluation.lowest_fmr * 10**0.05  # one point more, so that both parts meet
+    axes.plot(fmrs[thin], rates[thin], color=GREY, linewidth=1)
+    firm = fmrs >= evaluation.lowest_fmr
+    axes.plot(fmrs[firm], rates[firm], color=colour, label=evaluation.bundle)
+    axes.axvline(evaluation.lowest_fmr, color=colour, linewidth=0.8, linestyle=":")
+
+
+def find_least(evaluations: Sequence[Evaluation]) -> float:
+    """The lowest rate of any curve, rounded down to a decade."""
+    least = min(evaluation.curves.fmrs[-1] for evaluation in evaluations)
+    return float(10 ** math.floor(math.log10(least) + 1e-9))
 
 
 def plot_scores(evaluation: Evaluation) -> Figure:
@@ -61,7 +67,7 @@ def plot_scores(evaluation: Evaluation) -> Figure:
     axes.axvline(evaluation.eer_threshold, color=GREY, linewidth=0.8, label="equal error rate")
     if evaluation.calibrated:
         threshold = evaluation.calibrated.rates.threshold
-        label = f"calibrated for FMR {evaluation.calibrated.target_fmr:g}"
+        label = f"calibrated for FMR {write_rate(evaluation.calibrated.target_fmr)}"
         axes.axvline(threshold, color="black", linewidth=0.8, linestyle="--", label=label)
     seen = edges[:-1][np.array(curves.genuine) + np.array(curves.impostor) > 0]
     axes.set_xlim(float(seen.min()) - 0.05, 1)

@@ -1,8 +1,12 @@
 """An evaluation measures what a naive count would, and its report says so."""
 
 import json
+import re
 import shutil
+import subprocess
 from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +17,18 @@ from sameface.model.measurement.intervals import measure_mean_rate, measure_rate
 from sameface.model.measurement.scores import ListedPairs, score_all_pairs
 from sameface.model.pipeline import Pipeline
 from sameface.training.evaluation.data_sets import open_data
+from sameface.training.evaluation.difference import compare_bundles
 from sameface.training.evaluation.evaluate import (
     CURVE,
     bin_scores,
     draw_curves,
+    embed_data,
     evaluate,
     find_equal,
+    measure,
     measure_fold_accuracy,
 )
-from sameface.training.evaluation.report import write_report
+from sameface.training.evaluation.report import Report, write_report
 from tests.model.calibrated import calibrate_bundle
 from tests.model.measurement.test_labelled_photos import write
 from tests.model.strangers import draw_people
@@ -67,7 +74,8 @@ def test_curves_are_those_of_the_counts() -> None:
     pairs = draw_people(60, 2, likeness=0.4)
     genuine, impostor = score_all_pairs(pairs)
     curves = draw_curves(genuine, impostor)
-    assert curves.fmrs == CURVE
+    assert curves.fmrs == tuple(fmr for fmr in CURVE if fmr * impostor.pairs >= 1)  # it ends with the pairs
+    assert len(curves.fnmrs) == len(curves.fmrs) < len(CURVE)
     assert list(curves.fnmrs) == sorted(curves.fnmrs)
     for kind, shares in ((genuine, curves.genuine), (impostor, curves.impostor)):
         assert sum(shares) == pytest.approx(1)
@@ -82,6 +90,14 @@ def test_a_labelled_folder_is_compared_with_itself(folder: Path, pipeline: Pipel
     assert (found.accuracy, found.calibrated, found.groups) == (None, None, ())
     assert found.identification.enrolled == 8
     assert [row.supported for row in found.decades] == [True] + [False] * 5
+    assert [row.rates is None for row in found.decades] == [False] * 2 + [True] * 4  # of 594 impostor pairs
+    assert (found.people, found.lowest_fmr, found.target_fmr) == (12, 30 / 594, 30 / 594)
+    bundle, detector = pipeline.embedder.bundle, pipeline.detector.bundle
+    assert (found.origin.sha256, found.origin.identity) == (bundle.sha256, bundle.identity)
+    assert (found.origin.detector, found.origin.detector_identity) == (
+        detector.contract.name,
+        detector.identity,
+    )
     assert found.eer.value < 0.1
 
 
@@ -90,6 +106,7 @@ def test_groups_are_compared_where_people_are_known(folder: Path, pipeline: Pipe
     groups.write_text("".join(f"p{n},{'ab'[n % 2]}\n" for n in range(12)))
     found = evaluate(pipeline, open_data(folder), groups=groups, target_fmr=0.1)
     assert [(group.group, group.people) for group in found.groups] == [("a", 6), ("b", 6)]
+    assert (found.target_fmr, found.thin_groups) == (0.1, ("a", "b"))  # 13.5 false matches of each
     pairs = write(tmp_path, {"pairs.txt": b"1 1\np0 1 2\np0 1 p1 1\n"})
     for name in ("p0", "p1"):
         shutil.copytree(folder / name, pairs / name)
@@ -117,8 +134,14 @@ def test_data_without_both_kinds_of_pairs(
 def test_the_report_needs_nothing_else_and_says_the_same_twice(
     folder: Path, pipeline: Pipeline, tmp_path: Path
 ) -> None:
-    found = evaluate(pipeline, open_data(folder))
-    page = write_report([found, found], tmp_path / "out")
+    data = open_data(folder)
+    faces = embed_data(pipeline, data)
+    found = measure(pipeline, data, faces)
+    names = (found.bundle, found.bundle)
+    report = Report(
+        "2026-01-02", "0.2", "sameface evaluate <x>", (found, found), compare_bundles(names, (faces, faces))
+    )
+    page = write_report(report, tmp_path / "out")
     text = page.read_text()
     for outside in ('src="', "<script", 'href="http', "@import", "url(http"):
         assert outside not in text
@@ -126,11 +149,52 @@ def test_the_report_needs_nothing_else_and_says_the_same_twice(
     assert f"{found.decades[0].rates.threshold:.4f}" in text
     names = {path.name for path in page.parent.iterdir()}
     assert names >= {"report.json", "det.png", "det.svg", "roc.png", "scores-tiny-recogniser.svg"}
-    first, second = json.loads((page.parent / "report.json").read_text())
+    kept = json.loads((page.parent / "report.json").read_text())
+    first, second = kept["evaluations"]
     assert first == second
     assert first["eer"]["value"] == found.eer.value
-    again = write_report([found, found], tmp_path / "again")
+    assert first["decades"][5] == {"target_fmr": 1e-6, "rates": None, "supported": False}
+    assert kept["difference"]["verdict"] == "cannot_say"
+    again = write_report(report, tmp_path / "again")
     assert again.read_text() == text
+
+
+def test_the_report_says_what_was_measured_on_what_when_and_how(
+    folder: Path, pipeline: Pipeline, tmp_path: Path
+) -> None:
+    found = evaluate(pipeline, open_data(folder))
+    text = write_report(Report("2026-01-02", "0.2", "sameface evaluate <x>", (found,)), tmp_path).read_text()
+    origin = found.origin
+    for fact in (
+        "2026-01-02",
+        "<td>0.2</td>",
+        "sameface evaluate &lt;x&gt;",
+        *(origin.sha256, origin.identity, origin.detector, origin.detector_identity, origin.data_sha256),
+        "has no calibration that could hold or not",
+    ):
+        assert fact in text
+
+
+def test_a_rate_of_which_the_pairs_say_nothing_has_no_number_in_the_report(
+    folder: Path, pipeline: Pipeline, tmp_path: Path
+) -> None:
+    found = evaluate(pipeline, open_data(folder))
+    text = write_report(Report("", "", "", (found,)), tmp_path).read_text()
+    rows = re.findall(r"<tr( class=\"thin\")?><td>1e-(\d)( \*)?</td>(.*?)</tr>", text, re.DOTALL)
+    shown = [(bool(thin), bool(star), "%" in cells) for thin, _, star, cells in rows]
+    assert shown == [(False, False, True), (True, True, True), *[(True, False, False)] * 4]
+
+
+def test_the_hash_of_the_data_is_that_of_what_sha256sum_prints(folder: Path, pipeline: Pipeline) -> None:
+    summed = subprocess.run(
+        "sha256sum */* | LC_ALL=C sort -k 2 | sha256sum",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
+    )
+    assert evaluate(pipeline, open_data(folder)).origin.data_sha256 == summed.stdout.split()[0]
 
 
 def test_the_commands_measure_and_calibrate_one_folder(folder: Path, tmp_path: Path, run) -> None:
@@ -142,13 +206,18 @@ def test_the_commands_measure_and_calibrate_one_folder(folder: Path, tmp_path: P
     assert answer["next_decade"]["fmr"] == pytest.approx(0.01)
     assert answer["failed"] == [{"file": "p0/empty.png", "code": "no_face_found"}]
     shown = run("calibrate", tmp_path, folder, "--name", "again")
-    assert "For 1e-02 it takes 2,406 impostor pairs more" in shown.stdout
+    assert "For 1e-2 it takes 2,406 impostor pairs more" in shown.stdout
     taken = run("calibrate", tmp_path, folder, "--name", "own", "--json")
     assert (taken.returncode, json.loads(taken.stdout)["code"]) == (2, "calibration_refused")
 
     evaluated = run("evaluate", tmp_path, folder, "--out", tmp_path / "out", "--against", bundle.folder)
     assert evaluated.returncode == 0, evaluated.stderr
-    assert "FNMR at FMR 1e-01" in evaluated.stdout
+    assert "FNMR at FMR 1e-1" in evaluated.stdout
+    assert (
+        "These photos cannot say whether tiny-recogniser/own holds: it was made on them." in evaluated.stdout
+    )
+    assert "Warning: tiny-recogniser/own was made on all of these very photos" in evaluated.stdout
+    assert "cannot say whether tiny-recogniser or tiny-recogniser errs less" in evaluated.stdout
     assert (tmp_path / "out" / "report.html").exists()
     page = (tmp_path / "out" / "report.html").read_text()
     assert "tiny-recogniser/own" in page
@@ -174,6 +243,13 @@ def test_a_calibrated_bundle_is_held_to_its_promise(tmp_path: Path, folder: Path
     calibrate_bundle(build_recogniser(tmp_path))
     out = tmp_path / "out"
     answer = run("evaluate", tmp_path, folder, "--out", out, "--target-fmr", "0.01", "--json")
-    [found] = json.loads(answer.stdout)
+    report = json.loads(answer.stdout)
+    [found] = report["evaluations"]
     assert found["calibrated"]["calibration"] == "tiny-recogniser/drawn"
     assert found["calibrated"]["target_fmr"] == 0.01
+    assert found["calibrated"]["verdict"] in ("holds", "does_not_hold", "cannot_say")
+    assert found["calibrated"]["sentence"] in (out / "report.html").read_text().replace("&#39;", "'")
+    assert report["version"] == version("sameface")
+    assert report["command"].startswith("sameface evaluate ")
+    assert datetime.fromisoformat(report["made_at"]) <= datetime.now(UTC)
+    assert report["difference"] is None
