@@ -13,6 +13,7 @@ from sameface.api.openapi.responses import (
     BODY_PROBLEMS,
     COLLECTION_PROBLEMS,
     KEY_PROBLEMS,
+    STORE_PROBLEMS,
     answer,
     responses,
 )
@@ -30,6 +31,7 @@ router = APIRouter(prefix="/v1/collections", tags=["collections"])
         **responses(
             examples.COLLECTION,
             *BODY_PROBLEMS,
+            *STORE_PROBLEMS,
             "already_exists",
             "calibration_not_found",
             "storage_full",
@@ -54,7 +56,7 @@ async def create_collection(
 @router.get(
     "",
     dependencies=[READ],
-    responses=responses(examples.COLLECTIONS, *KEY_PROBLEMS),
+    responses=responses(examples.COLLECTIONS, *KEY_PROBLEMS, *STORE_PROBLEMS),
 )
 async def list_collections(
     gallery: Gallery,
@@ -82,7 +84,9 @@ async def get_collection(collection: Collection, gallery: Gallery) -> Collection
     dependencies=[WRITE],
     status_code=204,
     response_class=Response,  # without a content type, as there is no content
-    responses=responses(None, *KEY_PROBLEMS, "collection_not_found", "storage_full", success=204),
+    responses=responses(
+        None, *KEY_PROBLEMS, *STORE_PROBLEMS, "collection_not_found", "storage_full", success=204
+    ),
 )
 async def delete_collection(collection: CollectionName, gallery: Gallery) -> None:
     """Forget a collection and everybody in it."""

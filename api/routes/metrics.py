@@ -5,7 +5,7 @@ import asyncio
 from fastapi import APIRouter, Request, Response
 
 from sameface.api.metrics import Metrics
-from sameface.api.openapi.responses import document_problems
+from sameface.api.openapi.responses import STORE_PROBLEMS, document_problems
 
 EXAMPLE = """\
 # HELP sameface_requests_total Requests by route and status.
@@ -21,7 +21,7 @@ router = APIRouter(tags=["health"])
     response_class=Response,
     responses={
         200: {"content": {"text/plain": {"schema": {"type": "string"}, "example": EXAMPLE}}},
-        **document_problems(),
+        **document_problems(*STORE_PROBLEMS),
     },
 )
 async def metrics(request: Request) -> Response:

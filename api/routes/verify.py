@@ -9,7 +9,7 @@ from sameface.api.body.read_body import body_of
 from sameface.api.dependencies import ROOM, Gallery, Pipeline
 from sameface.api.openapi import examples
 from sameface.api.openapi.bodies import document_body
-from sameface.api.openapi.responses import PHOTO_PROBLEMS, responses
+from sameface.api.openapi.responses import PHOTO_PROBLEMS, STORE_PROBLEMS, responses
 from sameface.api.schemas.verify import VerifyRequest, VerifyResponse
 from sameface.model import verify as verification
 
@@ -22,6 +22,7 @@ router = APIRouter(prefix="/v1", tags=["verify"], dependencies=[READ, ROOM])
     responses=responses(
         examples.VERIFY,
         *PHOTO_PROBLEMS,
+        *STORE_PROBLEMS,
         "no_face_found",
         "face_too_small",
         "low_quality_face",

@@ -52,6 +52,15 @@ def test_every_write_may_find_the_disk_full(name: str) -> None:
     assert "507" in OPERATIONS[name]["responses"]
 
 
+def test_what_reads_the_gallery_may_find_its_file_damaged() -> None:
+    without = {
+        name
+        for name, operation in OPERATIONS.items()
+        if "`store_damaged`, `store_refused`" not in operation["responses"]["503"]["description"]
+    }
+    assert without == {"detect", "embed", "list_models", "list_calibrations", "live", "ready"}
+
+
 @pytest.mark.parametrize("path", ["", "/people/ada", "/people/ada/faces/f1"])
 def test_an_address_that_cannot_be_is_the_problem_that_is_documented(client: httpx.Client, path: str) -> None:
     problem = expect(client.delete(f"/v1/collections/a b{path}"), 422, "invalid_request")
