@@ -1,5 +1,6 @@
 """Schemas as OpenAPI has them: named, and where nothing but text can be sent, without null."""
 
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -8,6 +9,7 @@ from pydantic.json_schema import JsonSchemaMode
 ADDRESS = "#/components/schemas/"
 
 
+@cache
 def refer_to(kind: Any, mode: JsonSchemaMode = "validation") -> dict[str, Any]:
     """A reference to the schema of `kind`; its definitions stand beside it until they are gathered."""
     # As the items of a list, since pydantic names all schemas but the outermost.
@@ -44,6 +46,4 @@ def without_null(schema: dict[str, Any]) -> dict[str, Any]:
     choices = [choice for choice in schema.get("anyOf", []) if choice != {"type": "null"}]
     if len(choices) == 1:
         schema = {**choices[0], **{key: value for key, value in schema.items() if key != "anyOf"}}
-    if schema.get("default", ...) is None:
-        del schema["default"]
-    return schema
+    return {key: value for key, value in schema.items() if (key, value) != ("default", None)}
