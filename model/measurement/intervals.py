@@ -30,12 +30,14 @@ PAIRS_AT_ONCE = 16_384
 def summarize(errors: float, cases: float, drawn: Rates) -> Rate:
     """The rate of `errors` in `cases`, with the percentile interval of the rates `drawn` by the bootstrap.
 
-    With no error all drawn rates are zero, and the rule of three bounds the interval.
+    With no error, or nothing else, all drawn rates are equal, and the rule of three bounds the interval.
     """
     if not cases:
         return Rate(0.0, 0.0, 1.0)
     if not errors:
         return Rate(0.0, 0.0, min(1.0, NONE_SEEN / cases))
+    if errors == cases:
+        return Rate(1.0, max(0.0, 1 - NONE_SEEN / cases), 1.0)
     return Rate(float(errors / cases), *find_interval(drawn))
 
 

@@ -48,6 +48,8 @@ def judge_calibration(
     verdict = decide(rates.fmr, target_fmr, impostor.pairs, overlap)
     extrapolated = target_fmr < calibration.lowest_fmr * (1 - 1e-9)
     sentence = explain(verdict, calibration.name, target_fmr, rates.fmr, impostor.pairs, overlap)
+    if verdict != "cannot_say":
+        sentence += f" {rates.fnmr.value:.2%} of the genuine pairs do not match."
     if extrapolated:
         lowest = write_rate(round_up(calibration.lowest_fmr))
         sentence += f" The threshold is extrapolated: its own data supports rates from {lowest} up."

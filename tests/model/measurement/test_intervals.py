@@ -47,6 +47,11 @@ def test_where_no_error_was_seen_three_may_have_been_missed() -> None:
     assert (summarize(0, 0, np.zeros(5)).low, summarize(0, 0, np.zeros(5)).high) == (0, 1)
 
 
+def test_where_nothing_but_errors_was_seen_three_may_have_been_none() -> None:
+    rate = summarize(1500, 1500, np.ones(10))
+    assert (rate.value, rate.low, rate.high) == (1, pytest.approx(0.998), 1)
+
+
 def test_shared_people_widen_the_interval() -> None:
     """As many pairs of fewer people say less."""
 

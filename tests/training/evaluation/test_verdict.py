@@ -70,6 +70,7 @@ def test_a_calibration_holds_for_other_people_of_its_kind(calibration: Calibrati
     assert found.rates.fmr.low < 1e-2 < found.rates.fmr.high
     assert found.sentence.startswith("tiny-recogniser/drawn holds here: at the threshold for FMR 1e-2, ")
     assert "95 % interval" in found.sentence
+    assert f"{found.rates.fnmr.value:.2%} of the genuine pairs do not match." in found.sentence
 
 
 def test_it_does_not_hold_where_strangers_look_more_alike(calibration: Calibration) -> None:
