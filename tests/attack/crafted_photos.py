@@ -10,6 +10,17 @@ from tests.pictures import draw_photo, encode
 
 MOST_SCANS = 100  # of a JPEG that is decoded
 LARGE_SIDE = 7000  # 49 megapixels: just below the limit
+PICTURES = [  # of every format and mode
+    encode(draw_photo(1, noise=1, width=160, height=160), "JPEG"),
+    encode(draw_photo(1, noise=1, width=160, height=160), "JPEG", progressive=True, quality=30),
+    encode(draw_photo(1, width=160, height=160)),
+    encode(draw_photo(1, width=160, height=160).convert("P")),
+    encode(draw_photo(1, width=160, height=160), "WEBP"),
+    encode(draw_photo(1, width=160, height=160), "WEBP", lossless=True),
+    encode(draw_photo(1, width=160, height=160), "BMP"),
+    encode(draw_photo(1, width=160, height=160).convert("I;16")),
+    encode(draw_photo(1, width=160, height=160).convert("CMYK"), "JPEG"),
+]
 
 
 def add_scans(jpeg: bytes, count: int) -> bytes:

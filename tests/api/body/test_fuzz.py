@@ -5,19 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sameface.api.errors import PROBLEMS
-from tests.pictures import draw_photo, encode
-
-PICTURES = [
-    encode(draw_photo(1, noise=1, width=160, height=160), "JPEG"),
-    encode(draw_photo(1, noise=1, width=160, height=160), "JPEG", progressive=True, quality=30),
-    encode(draw_photo(1, width=160, height=160)),
-    encode(draw_photo(1, width=160, height=160).convert("P")),
-    encode(draw_photo(1, width=160, height=160), "WEBP"),
-    encode(draw_photo(1, width=160, height=160), "WEBP", lossless=True),
-    encode(draw_photo(1, width=160, height=160), "BMP"),
-    encode(draw_photo(1, width=160, height=160).convert("I;16")),
-    encode(draw_photo(1, width=160, height=160).convert("CMYK"), "JPEG"),
-]
+from tests.attack.crafted_photos import PICTURES
 
 mutations = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=12)
 
