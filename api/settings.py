@@ -125,7 +125,9 @@ class Settings(BaseSettings):
         TARGET_FPIR, gt=0, lt=1, description="False positive rate of identify where a request names none."
     )
     calibration: str | None = Field(
-        None, description="The recogniser's calibration to decide by; the one its bundle names."
+        None,
+        description="The recogniser's calibration to decide by; the one that was chosen, or that its bundle"
+        " names.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="How much is logged.")
 

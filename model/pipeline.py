@@ -11,7 +11,7 @@ from PIL import Image
 
 from sameface.model.bundles.bundle import find_folder, load_bundle
 from sameface.model.data_folder import DataFolder
-from sameface.model.decision.calibration_files import Calibrations
+from sameface.model.decision.calibration_files import Calibrations, name_chosen
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR, Thresholds
 from sameface.model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
 from sameface.model.faces import (
@@ -45,6 +45,7 @@ class PipelineOptions:
     recognizer: Path
     detector: Path
     cache: Path  # for prepared graphs
+    gallery: Path | None = None  # the database with the users' own calibrations
     device: str = "auto"
     threads: int = field(default_factory=available_cores)
     queue: int = 32
@@ -69,6 +70,7 @@ class PipelineOptions:
             recognizer=find_folder(recognizer or folder.recognizer, folder.models),
             detector=find_folder(detector or folder.detector, folder.models),
             cache=folder.cache,
+            gallery=folder.gallery,
             **others,
         )
 
@@ -199,8 +201,9 @@ class Pipeline(FaceFinder):
     @cached_property
     def thresholds(self) -> Thresholds:
         """The thresholds of the recogniser, by the calibration and the target rates of the options."""
-        calibrations = Calibrations(self.embedder.bundle, self.options.calibration)
-        return Thresholds(calibrations, self.options.target_fmr, self.options.target_fpir)
+        options = self.options
+        calibrations = Calibrations(self.embedder.bundle, options.calibration, options.gallery)
+        return Thresholds(calibrations, options.target_fmr, options.target_fpir)
 
     async def detect(self, photo: Photo, policy: str = "all") -> Detection:
         """The faces in a photo that the policy chooses."""
@@ -259,6 +262,8 @@ class Pipeline(FaceFinder):
 def open_pipeline(options: PipelineOptions, observer: Observer = SILENT) -> Pipeline:
     """Load both bundles, open their sessions on the device, and warm them up."""
     recognizer = load_bundle(options.recognizer, "recogniser")
+    if options.gallery:
+        recognizer = name_chosen(recognizer, options.gallery)
     device = select_device(options.device)
     embedder = open_embedder(recognizer, device, options.cache, options.threads, observer)
     pipeline = Pipeline(open_detector(options, device), embedder, options, observer)

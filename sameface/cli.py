@@ -31,6 +31,7 @@ ROOMS = {
     "demo": "sameface.model.commands.bundles",
     "evaluate": "sameface.training.commands.evaluate",
     "calibrate": "sameface.model.commands.calibrate",
+    "calibrations": "sameface.model.commands.calibrations",
     "new-key": "sameface.api.commands",
     "prepare": "sameface.training.commands.data",
     "synthesize": "sameface.training.commands.data",

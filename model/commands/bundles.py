@@ -18,6 +18,7 @@ from sameface.model.commands.answers import describe_list
 from sameface.model.commands.options import AsJson, Data, Device, faces_in
 from sameface.model.commands.terminal import console, describe_bundle, print_json, report_downloads
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
+from sameface.model.decision.calibration_files import name_chosen
 from sameface.model.errors import BundleRefused
 from sameface.model.runtime.session_pool import open_sessions
 
@@ -103,7 +104,7 @@ def report_trial(bundle: Bundle, cache: Path, outbox: "Connection") -> None:
 def models(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
     """List the bundles in the data folder."""
     folders = sorted(path.parent for path in DataFolder(data).models.glob(f"*/{MANIFEST}"))
-    bundles = [describe_folder(folder) for folder in folders]
+    bundles = [describe_folder(folder, DataFolder(data).gallery) for folder in folders]
     if as_json:
         print_json(describe_list(bundles))
         return
@@ -115,10 +116,10 @@ def models(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
     console.print(table if bundles else "There are no bundles yet: `sameface pull` fetches the default ones.")
 
 
-def describe_folder(folder: Path) -> dict[str, Any]:
+def describe_folder(folder: Path, gallery: Path) -> dict[str, Any]:
     """The fields of the bundle in a folder, or its name and fault."""
     try:
-        return describe_bundle(load_bundle(folder))
+        return describe_bundle(name_chosen(load_bundle(folder), gallery))
     except BundleRefused as error:
         return {"name": folder.name, "fault": error.detail}
 

@@ -1,13 +1,15 @@
-"""The calibrations of a bundle: files in its folder, each bound to the bundle by its identity."""
+"""The calibrations of a bundle, bound to it by its identity: files in its folder, and those of the store."""
 
 import dataclasses
 import json
 import math
 from collections.abc import Mapping
+from contextlib import closing
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sameface.model.bundles.bundle import CALIBRATIONS, Bundle, read_json, rewrite_contract
+from sameface.model.bundles.bundle import CALIBRATIONS, Bundle, read_json
 from sameface.model.bundles.contract import NAME, freeze
 from sameface.model.decision.calibration import (
     Calibration,
@@ -19,32 +21,67 @@ from sameface.model.decision.calibration import (
     SingleComparisons,
 )
 from sameface.model.errors import BundleRefused, CalibrationNotFound, CalibrationRefused
-from sameface.model.files import write_atomically
+from sameface.model.store.calibrations import peek_calibrations
+from sameface.model.store.store import Store
 
 
 class Calibrations:
-    """The calibrations of a bundle by name; a file that was added meanwhile is found when it is asked for."""
+    """The calibrations of a bundle by name; one that was added meanwhile is found when it is asked for.
 
-    def __init__(self, bundle: Bundle, default: str | None = None) -> None:
+    `gallery` is the database with those that users made; they go before files of the same name. What decides
+    is `default`, else the one that was chosen in the database, else the one that the bundle's contract names.
+    """
+
+    def __init__(self, bundle: Bundle, default: str | None = None, gallery: Path | None = None) -> None:
         self.bundle = bundle
-        self.known = load_calibrations(bundle)
-        chosen = default or bundle.contract.calibration
-        self.default = self.get(chosen) if chosen else None
+        self.gallery = gallery
+        self.own: frozenset[str] = frozenset()  # the full names of those in the database
+        chosen = self._read()
+        name = default or chosen or bundle.contract.calibration
+        self.default_name = complete_name(bundle, name) if name else None
+
+    @cached_property
+    def default(self) -> Calibration | None:
+        """The calibration that decides, or None; raises if it is gone."""
+        return self.get(self.default_name) if self.default_name else None
 
     def list(self) -> list[Calibration]:
-        """All calibrations, sorted by name, read anew from the files."""
-        self.known = load_calibrations(self.bundle)
+        """All calibrations, sorted by name, read anew."""
+        self._read()
         return [self.known[name] for name in sorted(self.known)]
 
     def get(self, name: str) -> Calibration:
         """The calibration `name`, which may begin with the bundle's name and a slash."""
         full = complete_name(self.bundle, name)
         if full not in self.known:
-            self.known = load_calibrations(self.bundle)
+            self._read()
         if full not in self.known:
             there = ", ".join(sorted(self.known)) or "none"
             raise CalibrationNotFound(f"There is no calibration {name!r}; there are: {there}.")
         return self.known[full]
+
+    def _read(self) -> str | None:
+        """Read all calibrations, and return the name of the one that was chosen in the database."""
+        contents, chosen = (
+            peek_calibrations(self.gallery, self.bundle.identity) if self.gallery else ({}, None)
+        )
+        own = {
+            complete_name(self.bundle, name): parse_calibration(
+                content, name, self.bundle, f"calibration {name}"
+            )
+            for name, content in contents.items()
+        }
+        self.own, self.known = frozenset(own), load_calibrations(self.bundle) | own
+        return chosen
+
+
+def name_chosen(bundle: Bundle, gallery: Path) -> Bundle:
+    """The bundle, whose contract names the calibration that was chosen in the database, if one was."""
+    _, chosen = peek_calibrations(gallery, bundle.identity)
+    contract = bundle.contract
+    return dataclasses.replace(
+        bundle, contract=dataclasses.replace(contract, calibration=chosen or contract.calibration)
+    )
 
 
 def complete_name(bundle: Bundle, name: str) -> str:
@@ -61,17 +98,24 @@ def load_calibrations(bundle: Bundle) -> dict[str, Calibration]:
 def load_calibration(path: Path, bundle: Bundle) -> Calibration:
     """The calibration in the file `path`; raises if it is damaged or was measured with another bundle."""
     try:
-        calibration = read_calibration(read_json(path))
+        content = read_json(path)
     except BundleRefused as error:
         raise CalibrationRefused(error.detail) from error
+    return parse_calibration(content, path.stem, bundle, str(path))
+
+
+def parse_calibration(content: Mapping[str, Any], name: str, bundle: Bundle, source: str) -> Calibration:
+    """The calibration `name` from its JSON object; a refusal says its `source`."""
+    try:
+        calibration = read_calibration(content)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CalibrationRefused(f"{path} is no calibration: {error!r}.") from error
+        raise CalibrationRefused(f"{source} is no calibration: {error!r}.") from error
     if calibration.identity != bundle.identity:
         raise CalibrationRefused(
-            f"{path} was measured with another bundle: identity {calibration.identity[:12]}, and"
+            f"{source} was measured with another bundle: identity {calibration.identity[:12]}, and"
             f" {bundle.contract.name} is {bundle.identity[:12]}. Measure again with `sameface calibrate`."
         )
-    return dataclasses.replace(calibration, name=complete_name(bundle, path.stem))
+    return dataclasses.replace(calibration, name=complete_name(bundle, name))
 
 
 def read_calibration(fields: Mapping[str, Any]) -> Calibration:
@@ -110,26 +154,31 @@ def to_number(value: Any) -> float:
 
 
 def save_calibration(
-    calibration: Calibration, bundle: Bundle, *, default: bool = False, replacing: bool = False
-) -> Path:
-    """Write a calibration into the bundle's folder, as the default if `default` or if there is none yet."""
+    calibration: Calibration, bundle: Bundle, gallery: Path, *, default: bool = False, replacing: bool = False
+) -> bool:
+    """Keep a calibration in the database `gallery`, and decide by it if `default` or if nothing else does.
+
+    Returns whether it decides from now on.
+    """
     name = calibration.name.removeprefix(f"{bundle.contract.name}/")
-    path = bundle.folder / CALIBRATIONS / f"{name}.json"
-    refuse_name(name, path, replacing=replacing)
-    path.parent.mkdir(exist_ok=True)
-    write_atomically(path, json.dumps(dataclasses.asdict(calibration), indent=1).encode() + b"\n")
-    if default or bundle.contract.calibration is None:
-        rewrite_contract(bundle, dataclasses.replace(bundle.contract, calibration=name))
-    return path
+    there = refuse_name(name, bundle, gallery, replacing=replacing)
+    content = json.loads(json.dumps(dataclasses.asdict(calibration)))  # tuples as lists
+    with closing(Store(gallery)) as store:
+        store.calibrations.save(bundle.identity, name, content, replacing=replacing)
+        if default or there.default_name is None:
+            store.calibrations.choose(bundle.identity, name)
+    return default or there.default_name in (None, calibration.name)
 
 
-def refuse_name(name: str, path: Path, *, replacing: bool) -> None:
-    """Raise if `name` is no valid name, or if `path` exists and may not be replaced."""
+def refuse_name(name: str, bundle: Bundle, gallery: Path, *, replacing: bool) -> Calibrations:
+    """Raise if a new calibration cannot have this name; returns those that there are."""
     if not NAME.fullmatch(name):
         raise CalibrationRefused(
             f"{name!r} cannot be a calibration's name: use letters, digits and . _ ~ -, none of them first."
         )
-    if path.exists() and not replacing:
+    there = Calibrations(bundle, gallery=gallery)
+    if complete_name(bundle, name) in there.known and not replacing:
         raise CalibrationRefused(
             f"There is a calibration {name!r} already: choose another name, or --replace."
         )
+    return there

@@ -7,7 +7,14 @@ from sqlalchemy import Connection, inspect, select
 
 from sameface.model.errors import StoreRefused
 from sameface.model.store.sqlite import damaged
-from sameface.model.store.tables import about, collections, metadata, remembered_responses
+from sameface.model.store.tables import (
+    about,
+    calibrations,
+    chosen_calibrations,
+    collections,
+    metadata,
+    remembered_responses,
+)
 
 # How version 2 marked a draft: by the end of its name.
 OLD_DRAFTS = {" (importing)": "importing", " (replaced)": "replaced"}
@@ -41,8 +48,14 @@ def read_old_draft(name: str) -> tuple[str, str] | None:
     return (of, f"reembedding {identity.removesuffix(')')}") if found else None
 
 
+def keep_calibrations(connection: Connection) -> None:
+    """Version 4: tables for the calibrations that users make, and for which of them decides."""
+    for table in (calibrations, chosen_calibrations):
+        table.create(connection, checkfirst=True)
+
+
 # The step at index n takes a database from version n + 1 to n + 2.
-MIGRATIONS: list[Callable[[Connection], None]] = [name_the_store, mark_drafts]
+MIGRATIONS: list[Callable[[Connection], None]] = [name_the_store, mark_drafts, keep_calibrations]
 VERSION = 1 + len(MIGRATIONS)
 
 

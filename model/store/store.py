@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from sameface.model.errors import StoreRefused
 from sameface.model.files import exclusive_lock
+from sameface.model.store.calibrations import OwnCalibrations
 from sameface.model.store.changes import Changes
 from sameface.model.store.collections import Collections
 from sameface.model.store.database import Database
@@ -33,6 +34,7 @@ class Store:
         self.people = People(self._database)
         self.changes = Changes(self._database)
         self.idempotency_keys = IdempotencyKeys(self._database)
+        self.calibrations = OwnCalibrations(self._database)
 
     @property
     def read_only(self) -> bool:

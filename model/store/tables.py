@@ -131,3 +131,19 @@ remembered_responses = Table(
     Column("created_at", Time, nullable=False),
     Index("answers_by_age", "created_at"),
 )
+
+calibrations = Table(
+    "calibrations",
+    metadata,
+    Column("identity", String, primary_key=True),  # of the bundle that it was measured with
+    Column("name", String, primary_key=True),  # without the bundle's name
+    Column("content", JSON, nullable=False),  # as in a bundle's file of a calibration
+    Column("created_at", Float, nullable=False),
+)
+
+chosen_calibrations = Table(
+    "chosen_calibrations",
+    metadata,
+    Column("identity", String, primary_key=True),
+    Column("name", String, nullable=False),  # of a calibration in the store, or in the bundle's folder
+)

@@ -1,8 +1,10 @@
 """Calibrations of any bundle, made of random people in a moment."""
 
-from sameface.model.bundles.bundle import Bundle
+import dataclasses
+import json
+
+from sameface.model.bundles.bundle import CALIBRATIONS, Bundle, rewrite_contract
 from sameface.model.decision.calibration import Calibration
-from sameface.model.decision.calibration_files import save_calibration
 from sameface.model.measurement.fit_calibration import calibrate
 from sameface.model.measurement.labelled_photos import LabelledFaces
 from tests.model.strangers import draw_people
@@ -22,7 +24,12 @@ def measure(bundle: Bundle, name: str = "drawn", faces: LabelledFaces | None = N
     return calibrate(bundle, name, faces or draw_faces(), data="drawn", target_fmr=1e-3)
 
 
-def calibrate_bundle(bundle: Bundle, name: str = "drawn", **options: bool) -> Calibration:
+def calibrate_bundle(bundle: Bundle, name: str = "drawn", *, default: bool = False) -> Calibration:
+    """A calibration as a file in the bundle's folder, as one that comes with a bundle."""
     calibration = measure(bundle, name)
-    save_calibration(calibration, bundle, **options)
+    path = bundle.folder / CALIBRATIONS / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(dataclasses.asdict(calibration)))
+    if default or bundle.contract.calibration is None:
+        rewrite_contract(bundle, dataclasses.replace(bundle.contract, calibration=name))
     return calibration

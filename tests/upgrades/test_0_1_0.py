@@ -115,3 +115,14 @@ def test_what_was_killed_is_run_again_to_its_end(sameface: Command, home: Path) 
         moved = answer_of(sameface("gallery", "reembed", name, *words))
         assert (moved["model"], moved["people"], moved["faces"]) == ("other", 2, 4)
     assert answer_of(sameface("gallery", "check", "--json")) == []
+
+
+def test_its_calibration_is_listed_beside_new_ones(sameface: Command) -> None:
+    def names() -> dict[str, bool]:
+        listed = answer_of(sameface("calibrations", "list", "recogniser", "--json"))["items"]
+        return {each["name"]: each["default"] for each in listed}
+
+    assert names() == {"tiny-recogniser/drawn": True}
+    assert answer_of(sameface("calibrations", "default", "recogniser", "drawn", "--json"))["default"]
+    assert names() == {"tiny-recogniser/drawn": True}
+    assert answer_of(sameface("gallery", "check", "--json")) == []

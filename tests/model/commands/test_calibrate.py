@@ -40,7 +40,8 @@ def test_a_recogniser_is_read_and_hashed_once(data: Path, tmp_path: Path, monkey
         as_json=True,
     )
     assert [path.parent.name for path in hashed].count("bundle") == 1
-    assert (tmp_path / "bundle" / "calibrations" / "own.json").exists()
+    assert not (tmp_path / "bundle" / "calibrations").exists()
+    assert (tmp_path / "gallery.db").exists()
 
 
 @pytest.fixture
@@ -89,3 +90,11 @@ def test_rates_are_in_one_notation_and_groups_say_the_rate_they_are_compared_at(
         run, home, "--groups", home / "groups.csv", "--name", "b", "--target-fmr", "0.1"
     )
     assert "At FMR 1e-1, the threshold" in asked
+
+
+def test_a_name_that_is_taken_is_refused_before_the_photos_are_read(run, home: Path) -> None:
+    calibrate_by_name(run, home)
+    words = ("calibrate", "recogniser", home / "no photos here")
+    taken = run(*words, SAMEFACE_DATA=str(home))
+    assert (taken.returncode, taken.stderr.partition(":")[0]) == (2, "calibration_refused")
+    assert run(*words, "--replace", SAMEFACE_DATA=str(home)).stderr.startswith("labels_refused")

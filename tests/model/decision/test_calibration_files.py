@@ -1,14 +1,21 @@
-"""Calibrations are files beside the bundle they were measured with, and of no use to any other."""
+"""Calibrations, in files or in the store, belong to the bundle they were measured with and to no other."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.bundles.published import MODELS, SHIPPED
-from sameface.model.decision.calibration_files import Calibrations, load_calibrations, save_calibration
+from sameface.model.decision.calibration_files import (
+    Calibrations,
+    load_calibrations,
+    name_chosen,
+    save_calibration,
+)
 from sameface.model.errors import CalibrationNotFound, CalibrationRefused
+from sameface.model.store.store import Store
 from tests.model.calibrated import LOWEST, calibrate_bundle, measure
 from tests.networks import build_recogniser
 
@@ -85,18 +92,81 @@ def test_a_file_that_is_no_json_is_refused(bundle: Bundle) -> None:
         Calibrations(bundle)
 
 
-@pytest.mark.parametrize("name", ["", "../up", "a b", ".hidden", "x" * 200])
-def test_a_name_must_be_one(bundle: Bundle, name: str) -> None:
-    with pytest.raises(CalibrationRefused, match="cannot be a calibration's name"):
-        save_calibration(measure(bundle, name), bundle)
+@pytest.fixture
+def gallery(tmp_path: Path) -> Path:
+    """The database of a data folder that is still empty."""
+    return tmp_path / "data" / "gallery.db"
+
+
+def test_what_is_kept_in_the_store_is_what_is_read(bundle: Bundle, gallery: Path) -> None:
+    assert Calibrations(bundle, gallery=gallery).list() == []
+    assert not gallery.exists()
+    measured = measure(bundle, "mine")
+    assert save_calibration(measured, bundle, gallery)
+    opened = Calibrations(bundle, gallery=gallery)
+    assert (opened.list(), opened.default, opened.own) == ([measured], measured, {measured.name})
     assert not (bundle.folder / "calibrations").exists()
+    assert Calibrations(bundle).list() == []
 
 
-def test_a_name_that_is_taken_stays_unless_it_is_to_be_replaced(bundle: Bundle) -> None:
-    calibrate_bundle(bundle)
-    with pytest.raises(CalibrationRefused, match="choose another name, or --replace"):
+def test_a_calibration_in_the_store_is_of_no_use_to_another_bundle(gallery: Path, tmp_path: Path) -> None:
+    bundles = []
+    for seed in (1, 2):
+        (tmp_path / str(seed)).mkdir()
+        bundles.append(build_recogniser(tmp_path / str(seed), seed=seed))
+    save_calibration(measure(bundles[0], "mine"), bundles[0], gallery)
+    assert Calibrations(bundles[1], gallery=gallery).list() == []
+
+
+def test_a_setting_goes_before_the_choice_and_the_choice_before_the_bundle(
+    bundle: Bundle, gallery: Path
+) -> None:
+    calibrate_bundle(bundle, "shipped")
+    bundle = load_bundle(bundle.folder)
+    assert not save_calibration(measure(bundle, "mine"), bundle, gallery)
+    assert Calibrations(bundle, gallery=gallery).default.name == "tiny-recogniser/shipped"
+    assert save_calibration(measure(bundle, "other"), bundle, gallery, default=True)
+    assert Calibrations(bundle, gallery=gallery).default.name == "tiny-recogniser/other"
+    assert Calibrations(bundle, "mine", gallery).default.name == "tiny-recogniser/mine"
+    assert name_chosen(bundle, gallery).contract.calibration == "other"
+    assert name_chosen(bundle, gallery).identity == bundle.identity
+
+
+def test_a_default_that_is_gone_is_named_and_does_not_hide_the_others(bundle: Bundle, gallery: Path) -> None:
+    save_calibration(measure(bundle, "mine"), bundle, gallery)
+    opened = Calibrations(bundle, "gone", gallery)
+    assert [found.name for found in opened.list()] == ["tiny-recogniser/mine"]
+    with pytest.raises(CalibrationNotFound, match="gone"):
+        assert opened.default
+
+
+def test_a_damaged_one_in_the_store_is_refused(bundle: Bundle, gallery: Path) -> None:
+    save_calibration(measure(bundle, "mine"), bundle, gallery)
+    with closing(Store(gallery)) as store:
+        store.calibrations.save(bundle.identity, "mine", {"name": "mine"}, replacing=True)
+    with pytest.raises(CalibrationRefused, match="calibration mine is no calibration"):
+        Calibrations(bundle, gallery=gallery)
+
+
+@pytest.mark.parametrize("name", ["", "../up", "a b", ".hidden", "x" * 200])
+def test_a_name_must_be_one(bundle: Bundle, gallery: Path, name: str) -> None:
+    with pytest.raises(CalibrationRefused, match="cannot be a calibration's name"):
+        save_calibration(measure(bundle, name), bundle, gallery)
+    assert not gallery.exists()
+
+
+@pytest.mark.parametrize("keep", ["file", "store"])
+def test_a_name_that_is_taken_stays_unless_it_is_to_be_replaced(
+    bundle: Bundle, gallery: Path, keep: str
+) -> None:
+    if keep == "file":
         calibrate_bundle(bundle)
-    calibrate_bundle(bundle, replacing=True)
+    else:
+        save_calibration(measure(bundle), bundle, gallery)
+    with pytest.raises(CalibrationRefused, match="choose another name, or --replace"):
+        save_calibration(measure(bundle), bundle, gallery)
+    save_calibration(measure(bundle), bundle, gallery, replacing=True)
+    assert Calibrations(bundle, gallery=gallery).own == {"tiny-recogniser/drawn"}
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))

@@ -1,0 +1,115 @@
+"""The commands about the calibrations of a bundle: list, show, remove, and choose the one that decides."""
+
+import dataclasses
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from sameface.model.bundles.bundle import find_folder, load_bundle
+from sameface.model.commands.answers import describe_list, write_time
+from sameface.model.commands.calibration_tables import show_calibration, show_next, write_serve_line
+from sameface.model.commands.options import AsJson, BundleName, Data
+from sameface.model.commands.terminal import console, print_json
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder
+from sameface.model.decision.calibration import Calibration
+from sameface.model.decision.calibration_files import Calibrations
+from sameface.model.decision.rates import round_up, write_rate
+from sameface.model.errors import CalibrationRefused
+from sameface.model.store.store import Store
+
+app = typer.Typer()
+calibrations = typer.Typer(
+    help="List, show or remove a bundle's calibrations, or choose the one that decides.",
+    no_args_is_help=True,
+)
+app.add_typer(calibrations, name="calibrations")
+
+Name = Annotated[str, typer.Argument(help="The calibration's name.")]
+
+
+def open_calibrations(bundle: Path, data: Path) -> Calibrations:
+    """The calibrations of a recogniser, those that came with it and those in the data folder."""
+    folder = DataFolder(data)
+    recogniser = load_bundle(find_folder(bundle, folder.models), "recogniser")
+    return Calibrations(recogniser, gallery=folder.gallery)
+
+
+def describe(calibration: Calibration, opened: Calibrations) -> dict[str, Any]:
+    """A calibration, as GET /v1/calibrations answers it."""
+    created = datetime.fromisoformat(calibration.created_at).timestamp()
+    return calibration.describe() | {
+        "default": calibration.name == opened.default_name,
+        "created_at": write_time(created),
+    }
+
+
+@calibrations.command("list")
+def list_all(bundle: BundleName, data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+    """List the calibrations of a bundle, what they were measured on, and which one decides."""
+    opened = open_calibrations(bundle, data)
+    found = opened.list()
+    if as_json:
+        print_json(describe_list(describe(each, opened) for each in found))
+        return
+    table = Table("calibration", "people", "impostor pairs", "rates from", "measured on", "made", "in use")
+    for each in found:
+        evidence, lowest = each.evidence, write_rate(round_up(each.lowest_fmr))
+        counts = f"{evidence.people:,}", f"{evidence.impostor_pairs:,}", lowest
+        used = "[green]yes[/green]" if each.name == opened.default_name else "no"
+        table.add_row(escape(each.name), *counts, escape(evidence.data), each.created_at[:10], used)
+    name = escape(opened.bundle.contract.name)
+    console.print(table if found else f"{name} has no calibrations: `sameface calibrate` makes one.")
+
+
+@calibrations.command()
+def show(bundle: BundleName, name: Name, data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+    """Show a calibration; with --json all of it, as a file in a bundle's folder has it."""
+    opened = open_calibrations(bundle, data)
+    found = opened.get(name)
+    if as_json:
+        print_json(dataclasses.asdict(found) | describe(found, opened))
+        return
+    show_calibration(found)
+    in_use = found.name == opened.default_name
+    show_next(found, write_serve_line(found, bundle, data, in_use=in_use), in_use=in_use)
+
+
+@calibrations.command()
+def remove(bundle: BundleName, name: Name, data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+    """Remove a calibration of your own; one that came with the bundle stays."""
+    opened = open_calibrations(bundle, data)
+    found = opened.get(name)
+    if found.name not in opened.own:
+        raise CalibrationRefused(
+            f"{found.name} is a file in {opened.bundle.folder}: it belongs to the bundle."
+        )
+    with closing(Store(DataFolder(data).gallery)) as store:
+        used = [each.name for each in store.collections.page() if each.calibration == found.name]
+        if used:
+            raise CalibrationRefused(f"{found.name} decides in these collections: {', '.join(used)}.")
+        store.calibrations.remove(opened.bundle.identity, found.name.partition("/")[2])
+    left = open_calibrations(bundle, data).default_name
+    if as_json:
+        print_json({"removed": found.name, "default": left})
+        return
+    decides = f"{left} decides" if left else "no calibration decides"
+    console.print(escape(f"{found.name} is removed; {decides} from the next start on."), soft_wrap=True)
+
+
+@calibrations.command()
+def default(bundle: BundleName, name: Name, data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+    """Choose the calibration that decides where neither a setting nor a collection names one."""
+    opened = open_calibrations(bundle, data)
+    found = opened.get(name)
+    with closing(Store(DataFolder(data).gallery)) as store:
+        store.calibrations.choose(opened.bundle.identity, found.name.partition("/")[2])
+    command = write_serve_line(found, bundle, data, in_use=True)
+    if as_json:
+        print_json({"default": found.name, "serve": command})
+    else:
+        show_next(found, command, in_use=True)

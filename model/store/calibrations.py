@@ -1,0 +1,75 @@
+"""Calibrations that users made, in the store: by the identity of the bundle that they were measured with."""
+
+import time
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from sqlalchemy import Connection, delete, insert, inspect, select
+
+from sameface.model.errors import AlreadyExists, CalibrationNotFound
+from sameface.model.store.database import Database
+from sameface.model.store.tables import calibrations, chosen_calibrations
+
+Contents: TypeAlias = dict[str, dict[str, Any]]  # calibrations as JSON objects, by name
+
+
+class OwnCalibrations:
+    """The calibrations of all bundles, and for each bundle the one that was chosen to decide by."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def read(self, identity: str) -> tuple[Contents, str | None]:
+        """The calibrations of a bundle, and the name of the one that was chosen, which may be a file's."""
+        with self._database.reading() as connection:
+            return read_calibrations(connection, identity)
+
+    def save(self, identity: str, name: str, content: dict[str, Any], *, replacing: bool) -> None:
+        """Keep a calibration; raises if there is one of this name, unless `replacing`."""
+        same = (calibrations.c.identity == identity) & (calibrations.c.name == name)
+        with self._database.writing() as connection:
+            if connection.execute(select(calibrations.c.name).where(same)).first() and not replacing:
+                raise AlreadyExists(f"There is a calibration {name!r} already.")
+            connection.execute(delete(calibrations).where(same))
+            row = {"identity": identity, "name": name, "content": content, "created_at": time.time()}
+            connection.execute(insert(calibrations).values(row))
+
+    def remove(self, identity: str, name: str) -> None:
+        """Delete a calibration, and the choice of it."""
+        with self._database.writing() as connection:
+            for table in (chosen_calibrations, calibrations):
+                same = (table.c.identity == identity) & (table.c.name == name)
+                removed = connection.execute(delete(table).where(same)).rowcount
+            if not removed:
+                raise CalibrationNotFound(f"There is no calibration {name!r}.")
+
+    def choose(self, identity: str, name: str) -> None:
+        """Let a bundle decide by the calibration `name`, of the store or of a file."""
+        with self._database.writing() as connection:
+            connection.execute(delete(chosen_calibrations).where(chosen_calibrations.c.identity == identity))
+            connection.execute(insert(chosen_calibrations).values(identity=identity, name=name))
+
+
+def read_calibrations(connection: Connection, identity: str) -> tuple[Contents, str | None]:
+    """The calibrations of a bundle and the chosen one, in the caller's transaction."""
+    own = select(calibrations.c.name, calibrations.c.content).where(calibrations.c.identity == identity)
+    chosen = select(chosen_calibrations.c.name).where(chosen_calibrations.c.identity == identity)
+    found = {row.name: row.content for row in connection.execute(own)}
+    return found, connection.execute(chosen).scalar_one_or_none()
+
+
+def peek_calibrations(path: Path, identity: str) -> tuple[Contents, str | None]:
+    """The calibrations of a bundle and the chosen one, in a database that may not exist or be older.
+
+    It takes no lock and migrates nothing, because comparing two photos must not wait for a gallery's writers.
+    """
+    if not path.exists():
+        return {}, None
+    database = Database(path)
+    try:
+        with database.reading() as connection:
+            if not inspect(connection).has_table(calibrations.name):
+                return {}, None
+            return read_calibrations(connection, identity)
+    finally:
+        database.close()
