@@ -1,12 +1,13 @@
 """Calibrations that users made, in the store: by the identity of the bundle that they were measured with."""
 
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, delete, insert, inspect, select
 
-from sameface.model.errors import AlreadyExists, CalibrationNotFound
+from sameface.model.errors import AlreadyExists, CalibrationNotFound, StoreRefused
 from sameface.model.store.database import Database
 from sameface.model.store.tables import calibrations, chosen_calibrations
 
@@ -63,13 +64,12 @@ def peek_calibrations(path: Path, identity: str) -> tuple[Contents, str | None]:
 
     It takes no lock and migrates nothing, because comparing two photos must not wait for a gallery's writers.
     """
-    if not path.exists():
-        return {}, None
-    database = Database(path)
     try:
-        with database.reading() as connection:
+        if not path.exists():
+            return {}, None
+        with closing(Database(path)) as database, database.reading() as connection:
             if not inspect(connection).has_table(calibrations.name):
                 return {}, None
             return read_calibrations(connection, identity)
-    finally:
-        database.close()
+    except OSError as error:
+        raise StoreRefused(f"{path} cannot be opened: {error.strerror}.") from error

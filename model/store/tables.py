@@ -135,15 +135,15 @@ remembered_responses = Table(
 calibrations = Table(
     "calibrations",
     metadata,
-    Column("identity", String, primary_key=True),  # of the bundle that it was measured with
-    Column("name", String, primary_key=True),  # without the bundle's name
+    Column("identity", Text, primary_key=True),  # of the bundle that it was measured with
+    Column("name", Text, primary_key=True),  # without the bundle's name
     Column("content", JSON, nullable=False),  # as in a bundle's file of a calibration
-    Column("created_at", Float, nullable=False),
+    Column("created_at", Time, nullable=False),
 )
 
 chosen_calibrations = Table(
     "chosen_calibrations",
     metadata,
-    Column("identity", String, primary_key=True),
-    Column("name", String, nullable=False),  # of a calibration in the store, or in the bundle's folder
+    Column("identity", Text, primary_key=True),
+    Column("name", Text, nullable=False),  # of a calibration in the store, or in the bundle's folder
 )
