@@ -37,13 +37,13 @@ class Calibrations:
         self.gallery = gallery
         self.own: frozenset[str] = frozenset()  # the full names of those in the database
         chosen = self._read()
-        name = default or chosen or bundle.contract.calibration
-        self.default_name = complete_name(bundle, name) if name else None
+        self._name = default or chosen or bundle.contract.calibration
+        self.default_name = complete_name(bundle, self._name) if self._name else None
 
     @cached_property
     def default(self) -> Calibration | None:
         """The calibration that decides, or None; raises if it is gone."""
-        return self.get(self.default_name) if self.default_name else None
+        return self.get(self._name) if self._name else None
 
     def list(self) -> list[Calibration]:
         """All calibrations, sorted by name, read anew."""
