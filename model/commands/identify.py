@@ -1,5 +1,6 @@
 """The command that says who is in a photo."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,6 +8,7 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
+from sameface.collection import Collection
 from sameface.in_process import Faces
 from sameface.model.commands.options import (
     AsJson,
@@ -55,22 +57,15 @@ def identify(
     paths = list_photos(photo) if photo.is_dir() else [photo]
     if draw and photo.is_dir():
         raise typer.BadParameter("draws one photo, and this is a folder.", param_hint="--draw")
-    outcomes: dict[Path, Identification | SamefaceError] = {}
-    with faces_in(data, recognizer, detector, device) as opened, report_counts() as progress:
+    with faces_in(data, recognizer, detector, device) as opened:
         chosen = opened.collection(collection)
-        for done, path in enumerate(paths):
-            progress("identifying", done, len(paths))
-            try:
-                outcomes[path] = chosen.identify(path, threshold=threshold, target_fpir=target_fpir)
-            except CollectionNotFound:
-                raise
-            except SamefaceError as error:
-                if not photo.is_dir():
-                    error.detail = f"{path}: {error.detail}"
-                    raise
-                outcomes[path] = error
+        outcomes = {path: search(chosen, path, threshold, target_fpir) for path in counted(paths)}
+        found = outcomes[paths[0]]
+        if isinstance(found, SamefaceError) and not photo.is_dir():
+            found.detail = f"{photo}: {found.detail}"
+            raise found
         if draw:
-            draw_people(opened, photo, outcomes[photo], draw)
+            draw_people(opened, photo, found, draw)
     if as_json:
         print_json(
             [describe_outcome(path, each) for path, each in outcomes.items()]
@@ -80,6 +75,26 @@ def identify(
     else:
         show_outcomes(outcomes, asked=threshold is not None)
     raise typer.Exit(to_exit_code(outcomes))
+
+
+def counted(paths: list[Path]) -> Iterator[Path]:
+    """Yield the paths, with a progress bar."""
+    with report_counts() as progress:
+        for done, path in enumerate(paths):
+            progress("identifying", done, len(paths))
+            yield path
+
+
+def search(
+    collection: Collection, photo: Path, threshold: float | None, target_fpir: float | None
+) -> Identification | SamefaceError:
+    """Who is in a photo, or why that cannot be said; a collection that does not exist raises."""
+    try:
+        return collection.identify(photo, threshold=threshold, target_fpir=target_fpir)
+    except CollectionNotFound:
+        raise
+    except SamefaceError as error:
+        return error
 
 
 def list_photos(folder: Path) -> list[Path]:
