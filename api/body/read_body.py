@@ -25,6 +25,7 @@ from sameface.model.errors import Overloaded
 BASE64_GROWTH = 4 / 3
 JSON_MARKS = b'{[,:"'  # base64 has none of them, so a body of photos has few, however long it is
 MAX_JSON_MARKS = 200_000
+BATCH_SHARE = 0.75  # of the upload budget, for all batches together
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -35,6 +36,7 @@ class UploadBudget:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.taken = 0
+        self.in_batches = 0  # of what is taken
 
     def take(self, count: int) -> None:
         """Reserve `count` bytes; raises Overloaded beyond the limit."""
@@ -49,29 +51,29 @@ class UploadBudget:
     @contextmanager
     def reserved(self, count: int) -> Iterator["Reservation"]:
         """Reserve `count` bytes for the block, which may change the reservation as it goes."""
-        self.take(count)
-        reservation = Reservation(self, count)
+        reservation = Reservation(self)
+        reservation.grow(count)
         try:
             yield reservation
         finally:
-            self.give_back(reservation.count)
+            reservation.grow(-reservation.count)
 
 
 class Reservation:
-    """Bytes of the budget that a batch holds: never fewer than it began with."""
+    """Bytes of the budget that a batch holds; all batches together leave a part of it to others."""
 
-    def __init__(self, budget: UploadBudget, count: int) -> None:
+    def __init__(self, budget: UploadBudget) -> None:
         self.budget = budget
-        self.count = self.least = count
+        self.count = 0
 
-    def change(self, count: int) -> None:
-        """Hold `count` bytes from now on; raises Overloaded, and changes nothing, if there is no room."""
-        count = max(count, self.least)
-        if count > self.count:
-            self.budget.take(count - self.count)
-        else:
-            self.budget.give_back(self.count - count)
-        self.count = count
+    def grow(self, count: int) -> None:
+        """Hold `count` bytes more, or fewer; raises Overloaded, and changes nothing, if there is no room."""
+        others = self.budget.in_batches - self.count
+        if count > 0 and others and others + self.count + count > BATCH_SHARE * self.budget.limit:
+            raise Overloaded("Too many batches are under way; try again later.", retry_after_seconds=1)
+        self.budget.take(count)
+        self.budget.in_batches += count
+        self.count += count
 
 
 def body_of(schema: type[Body]) -> Callable[[Request], Awaitable[Body]]:

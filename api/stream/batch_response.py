@@ -7,9 +7,11 @@ still arriving. So this response reads the body itself: one task reads, one answ
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel
@@ -29,6 +31,8 @@ from sameface.model.errors import Overloaded, SamefaceError
 
 log = logging.getLogger("sameface.requests")
 
+Result = TypeVar("Result")
+
 BLOCK_ENTRIES = 256
 BLOCK_BYTES = 1_000_000  # about ten photos: their answers are sent before the next block is begun
 IDLE_BYTES = 256_000  # that a batch reserves before anything has come
@@ -36,6 +40,9 @@ PROGRESS_BYTES = 16_384  # that count as progress without a complete entry
 WAIT_SECONDS = 0.05
 WAITING_BYTES = 8_000_000  # of entries in the mailbox, beyond which reading pauses; one entry may be larger
 FEWEST_STREAMS = 4  # batches at once that fit into the upload budget
+# Lines are parsed and written one block at a time: several threads would only take turns with each other, and
+# with the event loop, which would have to wait for all of them.
+LINE_THREAD = ThreadPoolExecutor(1, thread_name_prefix="sameface-lines")
 PATIENCE = 2  # times `request_seconds` without progress, after which the connection is closed
 
 
@@ -73,8 +80,9 @@ class BatchResponse(Response):
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         """Read, work and send until the last answer is out or the client is gone."""
         most = min(WAITING_BYTES, self.uploads.limit // FEWEST_STREAMS)
+        self.least_bytes = min(IDLE_BYTES, most)
         with (
-            self.uploads.reserved(min(IDLE_BYTES, most)) as self.reservation,
+            self.uploads.reserved(self.least_bytes) as self.reservation,
             closing(UnreadAnswers(self.settings.max_unread_bytes)) as unread,
         ):
             mailbox = Mailbox(most)
@@ -97,13 +105,21 @@ class BatchResponse(Response):
                 return await mailbox.put([Entry(number + 1, problem)], last=True)
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
-            more = message.get("more_body", False)
-            found = self.reader.read(message.get("body", b""), last=not more)
-            self.note_progress(len(message.get("body", b"")), entries=len(found))
+            content, more = message.get("body", b""), message.get("more_body", False)
+            found = await self.split(content, last=not more)
+            self.note_progress(len(content), entries=len(found))
             number = found[-1].number if found else number
             await mailbox.put(found, last=not more)
-            await self.wait_for_room(mailbox)
+            if not await self.find_room(mailbox):
+                busy = Overloaded("Too many uploads are under way; try again later.", retry_after_seconds=1)
+                return await mailbox.put([Entry(number + 1, busy)], last=True)
         return None
+
+    async def split(self, content: bytes, *, last: bool) -> list[Entry]:
+        """The entries that `content` completes; what may be thousands is split off the event loop."""
+        if len(content) < PROGRESS_BYTES:
+            return self.reader.read(content, last=last)
+        return await run_on_line_thread(lambda: self.reader.read(content, last=last))
 
     def note_progress(self, received: int, *, entries: int) -> None:
         """Renew the deadline if entries are complete or many bytes came: a byte now and then does not."""
@@ -112,13 +128,23 @@ class BatchResponse(Response):
             self.unnoted_bytes = 0
             self.renew_deadline()
 
-    async def wait_for_room(self, mailbox: Mailbox) -> None:
-        """Reserve the bytes that the batch holds; the body is read on once the server has room for them."""
+    async def find_room(self, mailbox: Mailbox) -> bool:
+        """Reserve the bytes that the batch holds, once the server has room for them.
+
+        Batches that wait for each other would do so for ever: one that none of its entries leaves gives up.
+        """
+        held, ends = 0, 0.0
         while True:
+            before, held = held, max(len(self.reader.held) + mailbox.held_bytes, self.least_bytes)
             try:
-                return self.reservation.change(len(self.reader.held) + mailbox.held_bytes)
+                self.reservation.grow(held - self.reservation.count)
+                return True
             except Overloaded:
                 self.renew_deadline()  # it is not the client who is slow
+                if held != before:
+                    ends = time.monotonic() + self.settings.request_seconds
+                if time.monotonic() > ends:
+                    return False
                 await asyncio.sleep(WAIT_SECONDS)
 
     async def receive(self, receive: Receive) -> Message | None:
@@ -155,8 +181,8 @@ class BatchResponse(Response):
         unread.end(self.encode_failure(None, failure) if failure else b"")
 
     async def answer_block(self, block: list[Entry]) -> bytes:
-        """The lines of the response for `block`, in its order; parsing and encoding run in threads."""
-        parsed = await asyncio.to_thread(lambda: [self.parse(entry) for entry in block])
+        """The lines of the response for `block`, in its order; parsing and encoding run on a thread."""
+        parsed = await run_on_line_thread(lambda: [self.parse(entry) for entry in block])
         answers = await self.batch.work([prepared for _, prepared in parsed])
 
         def encode() -> bytes:
@@ -169,7 +195,7 @@ class BatchResponse(Response):
                     lines.append(self.batch.present(sent, answer).model_dump_json().encode() + b"\n")
             return b"".join(lines)
 
-        return await asyncio.to_thread(encode)
+        return await run_on_line_thread(encode)
 
     def parse(self, entry: Entry) -> tuple[Any, Any]:
         """Parse one entry: the entry in its schema and prepared for the operation, or the error to answer."""
@@ -203,6 +229,11 @@ class BatchResponse(Response):
     def encode_failure(self, entry_id: str | None, error: SamefaceError) -> bytes:
         """The line of the response for `error`; `entry_id` is None if the whole stream failed."""
         return json.dumps({"id": entry_id, "error": describe_failure(error, self.context)}).encode() + b"\n"
+
+
+async def run_on_line_thread(work: Callable[[], Result]) -> Result:
+    """The result of `work`, called on the thread for lines."""
+    return await asyncio.get_running_loop().run_in_executor(LINE_THREAD, work)
 
 
 def find_id(entry: Entry) -> str | None:

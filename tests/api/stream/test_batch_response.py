@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 
 import httpx
@@ -146,6 +147,36 @@ def test_streams_that_send_nothing_leave_room_for_others(serve) -> None:
         line = to_line("x", embedding=random_units(1, DIMENSION, 4)[0])
         assert len(send(client, f"{staff}/identify/batch", line * 5_000)) == 5_000
         assert len(idle) == 10
+
+
+def test_streams_leave_a_part_of_the_room_to_others(serve) -> None:
+    with serve(max_upload_bytes=4_000_000) as client, ExitStack() as opened:
+        staff = make_collection(client)
+        for _ in range(8):
+            stream = opened.enter_context(open_stream(client, f"{staff}/identify/batch"))
+            send_chunk(stream, b"x" * 900_000)  # of a line that does not end
+        wait_for(lambda: client.app.state.uploads.taken > 2_000_000)
+        files = {"image": photo_of(1) + bytes(800_000)}
+        assert {client.post("/v1/detect", files=files).status_code for _ in range(5)} == {200}
+
+
+def test_streams_that_wait_for_each_others_room_come_to_an_end(serve) -> None:
+    with serve(max_upload_bytes=3_000_000, request_seconds=1) as client, ExitStack() as opened:
+        staff = make_collection(client)
+        streams = [opened.enter_context(open_stream(client, f"{staff}/identify/batch")) for _ in range(3)]
+        for _ in range(4):
+            for stream in streams:
+                send_chunk(stream, b"x" * 300_000)
+        for stream in streams:
+            read_until(stream, b'"error"')
+        wait_for(lambda: client.app.state.uploads.taken == 0)
+
+
+def test_lines_of_all_streams_are_parsed_on_one_thread(client: httpx.Client, staff: str) -> None:
+    with ThreadPoolExecutor(4) as senders:
+        list(senders.map(lambda _: send(client, f"{staff}/identify/batch", to_line("1") * 600), range(4)))
+    names = [thread.name for thread in threading.enumerate()]
+    assert sum(name.startswith("sameface-lines") for name in names) == 1
 
 
 def test_a_byte_now_and_then_is_no_progress(serve) -> None:
