@@ -48,6 +48,16 @@ class Siege:
             and self.stopped_after <= GRACE_SECONDS
         )
 
+    def describe(self) -> str:
+        """What happened, in a few sentences."""
+        share = self.during.per_second / self.before.per_second
+        return (
+            f"{ATTACKERS} attackers do the five gravest things at once; {CLIENTS} ordinary clients compare photos:"
+            f" {self.before.per_second:.1f} a second before, {self.during.per_second:.1f} during it ({share:.2f}),"
+            f" all but 1 % of them within {self.during.p99_seconds:.2f} s. Stopped in the middle of it, the server"
+            f" ended after {self.stopped_after:.1f} s."
+        )
+
 
 def besiege(ground: Ground, seconds: float = 30.0, attackers: int = ATTACKERS) -> Siege:
     """Measure ordinary clients without and with attackers, and stop the server while it is attacked."""
