@@ -51,7 +51,9 @@ def replace_value(random: Random, line: str) -> str:
         return line
     if not isinstance(found, dict) or not found:
         return line
-    part = found["faces"][0] if found.get("faces") and random.random() < 0.5 else found
+    faces = found.get("faces")
+    has_faces = isinstance(faces, list) and faces  # an earlier change may have put anything there
+    part = faces[0] if has_faces and random.random() < 0.5 else found
     if not isinstance(part, dict) or not part:
         return line
     value = draw_value(random)[:MOST_BYTES]
