@@ -47,7 +47,7 @@ def replace_value(random: Random, line: str) -> str:
     """The line with another value for one of its keys, or of the first face's."""
     try:
         found = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return line
     if not isinstance(found, dict) or not found:
         return line
