@@ -33,9 +33,12 @@ from sameface.api.routes import (
 from sameface.api.settings import Settings
 from sameface.model.errors import SamefaceError
 from sameface.model.gallery.gallery import open_gallery
+from sameface.model.photo.pixel_budget import return_freed_memory
 from sameface.model.pipeline import open_pipeline
 
 log = logging.getLogger("sameface")
+
+TIDY_SECONDS = 10.0
 
 
 def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None = None) -> FastAPI:
@@ -47,7 +50,9 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         loading = asyncio.create_task(load_pipeline(app, on_loaded))
+        tidying = asyncio.create_task(return_memory_now_and_then())
         yield
+        tidying.cancel()
         await loading
         for part in (app.state.pipeline, app.state.gallery):
             if part:
@@ -88,6 +93,13 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
     app.add_middleware(HostCheck, settings=settings)
     app.add_middleware(RequestMeter, metrics=app.state.metrics, seconds=settings.request_seconds)
     return app
+
+
+async def return_memory_now_and_then() -> None:
+    """Return freed memory to the system: requests of all sizes leave the allocator's arenas full of holes."""
+    while True:
+        await asyncio.sleep(TIDY_SECONDS)
+        await asyncio.to_thread(return_freed_memory)
 
 
 async def load_pipeline(app: FastAPI, on_loaded: Callable[[FastAPI], None] | None) -> None:

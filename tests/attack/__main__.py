@@ -5,6 +5,7 @@ python -m tests.attack --only images:10000012
 """
 
 import argparse
+import io
 import platform
 import sys
 import tempfile
@@ -14,6 +15,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from PIL import Image
+
 from sameface.model.bundles.pull import pull_model, pull_portraits
 from sameface.model.data_folder import DataFolder
 from tests.attack.findings.table import FINDINGS
@@ -22,6 +25,7 @@ from tests.attack.hostile.kinds import plan_inputs
 from tests.attack.inputs import Attack, set_scene, show_answers, wait_and_measure
 from tests.attack.ordinary import Day, live_a_day
 from tests.attack.siege import besiege
+from tests.pictures import encode
 
 ORDINARY = 1_000  # requests, after which memory has its ordinary level
 MOST_GROWTH = 1.10  # of that level
@@ -41,14 +45,24 @@ class Field:
 
     def __init__(self, data: DataFolder, inputs: int) -> None:
         self.inputs = inputs
-        photos = tuple(path.read_bytes() for path in sorted(data.demo.glob("*.jpg")))
-        self.networks = Networks(data.recognizer, data.detector, data.cache, photos)
+        photos = [path.read_bytes() for path in sorted(data.demo.glob("*.jpg"))]
+        self.networks = Networks(data.recognizer, data.detector, data.cache, tuple(vary(photos)))
 
     @contextmanager
     def ground(self) -> Iterator[Ground]:
         """A ground of its own."""
         with tempfile.TemporaryDirectory() as folder:
             yield Ground(self.networks, Path(folder) / "ground")
+
+
+def vary(photos: list[bytes]) -> list[bytes]:
+    """The photos, and others of them as people have: a square, a panorama, one of many megapixels, a group."""
+    images = [Image.open(io.BytesIO(photo)).convert("RGB") for photo in photos]
+    wide = Image.new("RGB", (sum(image.width for image in images), max(image.height for image in images)))
+    for place, image in enumerate(images):
+        wide.paste(image, (sum(before.width for before in images[:place]), 0))
+    others = [images[0].resize((800, 800)), images[1].resize((3000, 4000)), images[2].resize((640, 640)), wide]
+    return [*photos, *(encode(image, "JPEG", quality=90) for image in others)]
 
 
 def try_findings(field: Field, page: Page) -> bool:
