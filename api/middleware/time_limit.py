@@ -85,7 +85,6 @@ class Client:
 
     async def send(self, message: Message) -> None:
         """Pass on a message of the response; a response before the request's end closes the connection."""
-        self.answered = True
         refused = self._has_body and not self._arrived.is_set()
         if refused and message["type"] == "http.response.start":
             MutableHeaders(scope=message)["Connection"] = "close"
@@ -96,6 +95,7 @@ class Client:
             message = {"type": "http.response.body"}
         self._answer_is_out = last
         await self._send(message)
+        self.answered = True  # not before: the first message waits while an earlier answer is not read
 
     async def wait_for_hang_up(self) -> None:
         """Return if the client hangs up before its response ends.

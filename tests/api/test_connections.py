@@ -124,6 +124,21 @@ def test_requests_in_a_row_that_are_cut_leave_no_error_in_the_log(hurried: httpx
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
 
 
+def test_a_request_whose_time_ends_before_its_answer_can_begin_is_no_error(
+    hurried: httpx.Client, caplog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        connections.LimitedConnection, "_watch_unread", lambda _: None
+    )  # it would be cut first
+    with socket.socket() as unread:
+        unread.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        unread.connect((hurried.base_url.host, hurried.base_url.port))
+        unread.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)
+        time.sleep(4)  # a request has two seconds
+    wait_for(lambda: "sameface_connections 1.0" in hurried.get("/metrics").text)
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 @pytest.mark.parametrize("method", ["POST", "GET"])
 def test_an_upgrade_is_answered(client: httpx.Client, method: str) -> None:
     path = "/v1/detect" if method == "POST" else "/health/live"
