@@ -91,8 +91,10 @@ def body_of(schema: type[Body]) -> Callable[[Request], Awaitable[Body]]:
             chunks = limit_body(request, limit)
             return validate(schema, await read_form(chunks, options.get(b"boundary", b""), photos, settings))
         if kind == b"application/json":
-            body = bytearray()
+            body, marks = bytearray(), 0
             async for chunk in limit_body(request, limit):
+                marks += count_marks(chunk)
+                refuse_many_marks(marks)
                 body += chunk
             if len(body) <= MAX_FIELD_BYTES:  # not worth a thread
                 parsed = parse_json(body, schema)
@@ -144,13 +146,23 @@ def limit_images(body: BaseModel, photos: dict[str, bool], limit: int) -> None:
 
 def parse_json(body: bytes | bytearray, schema: type[Body]) -> Body:
     """Parse a JSON body into `schema`; too many values are refused unparsed, for the time they would take."""
-    if sum(body.count(mark) for mark in JSON_MARKS) > MAX_JSON_MARKS:
-        raise InvalidRequest("The JSON has far more values than this request takes.")
+    refuse_many_marks(count_marks(body))
     try:
         return schema.model_validate_json(body)
     except ValidationError as error:
         failure = refuse(error, schema)
     raise failure
+
+
+def count_marks(content: bytes | bytearray) -> int:
+    """The marks between values in a piece of JSON."""
+    return sum(content.count(mark) for mark in JSON_MARKS)
+
+
+def refuse_many_marks(count: int) -> None:
+    """Raise InvalidRequest for JSON of so many marks that parsing it would take long."""
+    if count > MAX_JSON_MARKS:
+        raise InvalidRequest("The JSON has far more values than this request takes.")
 
 
 def validate(schema: type[Body], fields: Any) -> Body:

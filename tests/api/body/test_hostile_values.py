@@ -10,6 +10,7 @@ import pytest
 
 from tests.api.collections import embedding_of, enrol
 from tests.api.lines import send, to_line
+from tests.attack.exchange import exchange, write_request
 from tests.networks import DIMENSION
 from tests.pictures import photo_of
 
@@ -93,6 +94,15 @@ def test_an_embedding_that_is_far_too_long_is_refused_before_it_is_expanded(
 ) -> None:
     long = base64.b64encode(np.zeros(1_000_000, "<f4").tobytes()).decode()
     refused(client.post(f"{staff}/identify", json={"embedding": long}), 422, "invalid_request")
+
+
+def test_far_too_many_values_are_refused_before_they_have_all_arrived(
+    client: httpx.Client, staff: str
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    begun = write_request("POST", f"{staff}/people", headers | {"Content-Length": "100000000"})
+    answer = exchange(client.base_url, begun, b'{"embeddings": [' + b"[0]," * 200_000, seconds=10)
+    assert answer.status == 422
 
 
 def test_a_request_has_few_embeddings(client: httpx.Client, staff: str) -> None:
