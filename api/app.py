@@ -33,7 +33,7 @@ from sameface.api.routes import (
 from sameface.api.settings import Settings
 from sameface.model.errors import SamefaceError
 from sameface.model.gallery.gallery import open_gallery
-from sameface.model.photo.pixel_budget import return_freed_memory
+from sameface.model.memory import return_freed_memory
 from sameface.model.pipeline import open_pipeline
 
 log = logging.getLogger("sameface")

@@ -27,6 +27,7 @@ from sameface.api.settings import PREFIX, Settings
 from sameface.api.worker_processes import Supervisor
 from sameface.model.bundles.published import PORTRAITS
 from sameface.model.errors import CannotServe
+from sameface.model.memory import use_few_arenas
 
 log = logging.getLogger("sameface")
 console = Console()
@@ -74,6 +75,7 @@ def to_flag(name: str) -> inspect.Parameter:
 def serve(settings: Settings, as_json: bool) -> None:
     """Serve over HTTP; every flag can also be set in the environment."""
     start_logging(settings.log_level)
+    use_few_arenas()
     warn_of_unknown_variables()
     refuse_open_door(settings)
     refuse_few_files()

@@ -1,15 +1,14 @@
 """Bounds the memory of decoded photos: those of all threads together, waiting for room."""
 
-import ctypes
 import io
-import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from PIL import Image
 
 from sameface.model.faces import Photo
+from sameface.model.memory import return_freed_memory
 from sameface.model.photo.image import FORMATS, ImageLimits
 from sameface.model.runtime.work_queue import stop_if_unwanted
 
@@ -53,10 +52,3 @@ def count_pixels(photo: Photo, most: int) -> int:
             return min(image.width * image.height, most)
     except Exception:  # a decoder fed with hostile bytes may raise anything
         return 0
-
-
-def return_freed_memory() -> None:
-    """Let glibc return freed memory to the system, which its arenas keep else; other libcs need no asking."""
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL("libc.so.6").malloc_trim(0)

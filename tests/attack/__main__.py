@@ -61,7 +61,12 @@ def vary(photos: list[bytes]) -> list[bytes]:
     wide = Image.new("RGB", (sum(image.width for image in images), max(image.height for image in images)))
     for place, image in enumerate(images):
         wide.paste(image, (sum(before.width for before in images[:place]), 0))
-    others = [images[0].resize((800, 800)), images[1].resize((3000, 4000)), images[2].resize((640, 640)), wide]
+    others = [
+        images[0].resize((800, 800)),
+        images[1].resize((3000, 4000)),
+        images[2].resize((640, 640)),
+        wide,
+    ]
     return [*photos, *(encode(image, "JPEG", quality=90) for image in others)]
 
 

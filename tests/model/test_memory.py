@@ -1,0 +1,33 @@
+"""What a server's threads free is used by the others, and returned."""
+
+import subprocess
+import sys
+
+import pytest
+
+COUNT_ARENAS = """
+import ctypes, sys, threading
+from sameface.model.memory import return_freed_memory, use_few_arenas
+if sys.argv[1] == "few":
+    use_few_arenas()
+end = threading.Barrier(9)
+def allocate():
+    kept = [bytearray(1000) for _ in range(1000)]
+    end.wait()
+threads = [threading.Thread(target=allocate) for _ in range(8)]
+[thread.start() for thread in threads]
+end.wait()
+[thread.join() for thread in threads]
+return_freed_memory()
+ctypes.CDLL("libc.so.6").malloc_stats()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc has arenas")
+@pytest.mark.parametrize("kind", ["few", "default"])
+def test_threads_share_two_arenas(kind: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", COUNT_ARENAS, kind], capture_output=True, text=True, check=True
+    )
+    arenas = ran.stderr.count("Arena ")
+    assert arenas <= 2 if kind == "few" else arenas > 2
