@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -13,7 +12,7 @@ from sameface.model.faces import EmbeddedFace, Embedding, Photo, Value
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.photo.image import encode_png, hash_photo
 from sameface.model.pipeline import PhotoFaces, Pipeline
-from sameface.model.store.records import Collection, NewFace, NewPerson, RememberedResponse
+from sameface.model.store.records import Collection, NewFace, NewPerson, RememberedResponse, draw_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +178,7 @@ async def embed_requests(
     embedded = iter(await embed_all(embed, photos) if photos else ())
     return [
         [next(embedded) for _ in request.photos]
-        + [NewFace(make_id(), sent.values, normalised=sent.normalised) for sent in request.embeddings]
+        + [NewFace(draw_id(), sent.values, normalised=sent.normalised) for sent in request.embeddings]
         for request in requests
     ]
 
@@ -193,7 +192,7 @@ def write_requests(
     """Enrol the faces and remember the responses for retries, in one transaction; an outcome per request."""
     newcomers = [
         NewPerson(
-            request.person_id or make_id(),
+            request.person_id or draw_id(),
             [face for face in found if isinstance(face, NewFace)],
             request.name,
             request.metadata,
@@ -285,16 +284,11 @@ def describe_enrolment(
     return Enrollment(newcomer.person_id, taken, list_rejections(faces), warnings)
 
 
-def make_id() -> str:
-    """A random id for a person or a face."""
-    return secrets.token_hex(12)
-
-
 def to_new_face(found: PhotoFaces[EmbeddedFace], photo: Photo) -> NewFace:
     """The face to enrol, with its crop, which the store keeps only if the collection stores crops."""
     [face] = found.faces
     return NewFace(
-        make_id(),
+        draw_id(),
         face.embedding.values,
         face.quality.score,
         hash_photo(photo),

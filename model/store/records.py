@@ -2,6 +2,7 @@
 
 import json
 import re
+import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -23,6 +24,11 @@ LAST_TIME = 253_402_300_800  # the year 10,000
 def is_id(value: object) -> bool:
     """Whether `value` can be the id of a person or face, or the name of a collection."""
     return isinstance(value, str) and len(value) <= ID_LENGTH and ID.fullmatch(value) is not None
+
+
+def draw_id() -> str:
+    """A random id for a person or a face."""
+    return secrets.token_hex(12)
 
 
 def refuse_invalid_id(value: str, noun: str) -> None:
