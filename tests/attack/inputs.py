@@ -22,6 +22,7 @@ CLIENTS = 6
 PATIENCE = 60.0  # seconds in which every whole request must have an answer
 SHORT_PATIENCE = 0.3  # for what may have none
 MOST_FAULTS = 20
+REST_SECONDS = 12.0  # in which the server has tidied up once
 TIDY_EVERY = 2_000  # inputs
 SMALL_BODY = 50_000  # bytes that are on their way before a server can refuse them
 
@@ -159,8 +160,8 @@ def judge(request: Request, answer: Answer) -> str | None:
 
 
 def wait_and_measure(server: Server) -> float:
-    """The memory of a server that has had a moment of rest."""
-    time.sleep(1)
+    """The memory of a server that has had the time to return what it does not use."""
+    time.sleep(REST_SECONDS)
     return server.megabytes
 
 
