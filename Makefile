@@ -5,7 +5,7 @@ EXTRA  := $(strip $(EXTRA))
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: serve test packages browser clients train-demo torture check lint format openapi clean
+.PHONY: serve test packages browser clients train-demo torture attack check lint format openapi clean
 
 serve: .venv/serving-$(EXTRA)
 	$(BIN)/sameface pull
@@ -40,6 +40,10 @@ train-demo: .venv/training-$(EXTRA)
 
 torture: .venv/developing-$(EXTRA)
 	SAMEFACE_KILLS=200 SAMEFACE_SECONDS=60 $(BIN)/pytest tests/test_torture.py tests/test_workers.py
+
+# Every finding, a hundred thousand hostile inputs and sieges, with the published networks: about an hour.
+attack: .venv/developing-$(EXTRA)
+	$(BIN)/python -m tests.attack --inputs 100000 --out docs/attacks.md
 
 check: lint test
 

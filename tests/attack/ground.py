@@ -123,10 +123,10 @@ class Ground:
     def launch(
         self, log_file: Path, *flags: str, prepare: Prepare | None = None, **settings: object
     ) -> subprocess.Popen[str]:
-        """A server process that has just begun; it logs into a file."""
+        """A server process that has just begun; it logs into a file, and closes its port when told to stop."""
         variables = {
             name if name.isupper() else f"SAMEFACE_{name.upper()}": str(value)
-            for name, value in settings.items()
+            for name, value in {"drain_seconds": 0, **settings}.items()
         }
         words = [sys.executable, "-m", "sameface", "serve", "--port", "0", "--json", *flags]
         with log_file.open("a") as log:

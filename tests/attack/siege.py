@@ -18,7 +18,8 @@ from tests.attack.inputs import set_scene
 CLIENTS = 4
 LEAST_SHARE = 0.5  # of their throughput that ordinary clients keep
 MOST_SECONDS = 5.0  # that all but one of a hundred ordinary requests take
-GRACE_SECONDS = 33.0  # a request may take 30 s, and draining 3
+DRAIN_SECONDS = 3  # before the port closes
+GRACE_SECONDS = 30.0 + DRAIN_SECONDS + 2  # a request may take 30 s, and then what runs is cancelled
 WARM_SECONDS = 3.0
 
 
@@ -53,7 +54,7 @@ class Siege:
 
 def besiege(ground: Ground, kinds: Iterable[str], attackers: int, seconds: float) -> Siege:
     """Measure ordinary clients alone, then beside the attackers, and stop the server in the middle of it."""
-    with ground.serve(log_level="warning") as server:
+    with ground.serve(log_level="warning", drain_seconds=DRAIN_SECONDS) as server:
         scene = set_scene(ground, server)
         requests = [write_verify(server, ground, number) for number in range(len(ground.networks.photos))]
         address = Address(server.process.pid, server.address.host, server.address.port)
