@@ -123,7 +123,7 @@ class Ground:
     def launch(
         self, log_file: Path, *flags: str, prepare: Prepare | None = None, **settings: object
     ) -> subprocess.Popen[str]:
-        """A server process that has just begun; it logs into a file, and closes its port when told to stop."""
+        """A server process that has just begun; it logs into a file, and does not drain when stopped."""
         variables = {
             name if name.isupper() else f"SAMEFACE_{name.upper()}": str(value)
             for name, value in {"drain_seconds": 0, **settings}.items()

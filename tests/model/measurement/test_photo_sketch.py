@@ -58,11 +58,12 @@ def test_without_a_sketch_nothing_is_known() -> None:
     assert estimate_overlap("", 100, digests(0, 100)) is None
 
 
-def test_a_calibration_keeps_the_sketch_of_its_photos_in_its_file_alone(tmp_path: Path) -> None:
+def test_a_calibration_keeps_the_sketch_of_its_photos_and_shows_it_nowhere(tmp_path: Path) -> None:
     bundle, faces = build_recogniser(tmp_path), draw_faces()
     faces.digests.update(zip(faces.files, digests(0, 400), strict=True))
-    save_calibration(calibrate(bundle, "drawn", faces, data="drawn", target_fmr=1e-3), bundle)
-    found = Calibrations(load_bundle(tmp_path)).get("drawn")
+    gallery = tmp_path / "gallery.db"
+    save_calibration(calibrate(bundle, "drawn", faces, data="drawn", target_fmr=1e-3), bundle, gallery)
+    found = Calibrations(load_bundle(tmp_path), gallery=gallery).get("drawn")
     assert estimate_overlap(found.sketch, 400, digests(0, 400)) == 1
     assert found.sketch not in str(found.describe())
 

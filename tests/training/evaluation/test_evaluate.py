@@ -197,6 +197,12 @@ def test_the_hash_of_the_data_is_that_of_what_sha256sum_prints(folder: Path, pip
     assert evaluate(pipeline, open_data(folder)).origin.data_sha256 == summed.stdout.split()[0]
 
 
+@pytest.fixture
+def run(run, tmp_path: Path):
+    """Runs `sameface` on a data folder of its own, because calibrations are kept there."""
+    return lambda *words: run(*words, SAMEFACE_DATA=str(tmp_path / "data"))
+
+
 def test_the_commands_measure_and_calibrate_one_folder(folder: Path, tmp_path: Path, run) -> None:
     bundle = build_recogniser(tmp_path)
     made = run("calibrate", tmp_path, folder, "--name", "own", "--json")
