@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from pathlib import Path
 import httpx
 
 from sameface.api.access.keys import make_key
-from tests.attack.watch import Measures, read_megabytes, watching
+from tests.attack.watch import SAMPLE_SECONDS, Measures, read_megabytes, watching
 
 Prepare = Callable[[], None]  # called in a new process before its program
 
@@ -158,14 +157,14 @@ class Ground:
             process = subprocess.Popen(
                 command, stdout=said, stderr=complained, preexec_fn=prepare, env=self.environment
             )
-            alarm = threading.Timer(seconds, process.kill)
-            alarm.start()
-            _, status, used = os.wait4(process.pid, 0)
-            alarm.cancel()
-            process.returncode = os.waitstatus_to_exitcode(status)
+            ends, peak = time.monotonic() + seconds, 0.0
+            while process.poll() is None:
+                peak = max(peak, read_megabytes(process.pid, "VmHWM"))
+                if time.monotonic() > ends:
+                    process.kill()
+                time.sleep(SAMPLE_SECONDS)
             said.seek(0)
             complained.seek(0)
-            peak = used.ru_maxrss / 1024
             self.measures.peak_megabytes = max(self.measures.peak_megabytes, peak)
             return Ran(process.returncode, said.read(), complained.read(), peak)
 
