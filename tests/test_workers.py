@@ -108,7 +108,7 @@ def test_no_client_meets_a_worker_that_is_still_loading(start, tmp_path: Path) -
         while time.monotonic() < until:
             with suppress(httpx.TransportError):  # those that the killed worker had accepted
                 statuses.append(httpx.get(f"{address}/health/ready").status_code)
-    assert len(statuses) > 50
+    assert len(statuses) > 20
     assert set(statuses) == {200}
 
 

@@ -108,7 +108,7 @@ def test_a_command_leaves_nothing_on_the_disk_although_no_server_runs(path: Path
     with closing(Roster(path)) as command:
         staff = command.get_collection("staff")
         command.forget_person(staff, "p7")
-    assert not is_on_disk(path, 7)
+    wait_for(lambda: not is_on_disk(path, 7))
     with closing(Roster(path)) as command:
         command.delete_collection("staff")
     assert not any(is_on_disk(path, number) for number in range(0, 300, 50))
@@ -149,7 +149,7 @@ def test_the_snapshot_of_an_index_that_is_not_here_is_deleted(path: Path, server
     server.indexes._held.clear()  # as in a worker that was never asked about it
     server.forget_person(staff, "p7")
     wait_for(lambda: not snapshot_of(server, staff).exists())
-    assert not is_on_disk(path, 7)
+    wait_for(lambda: not is_on_disk(path, 7))
 
 
 def test_a_snapshot_is_left_alone_while_nobody_is_deleted(path: Path, server: Gallery) -> None:
