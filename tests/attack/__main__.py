@@ -50,18 +50,14 @@ class Field:
 
 
 def vary(photos: list[bytes]) -> list[bytes]:
-    """The photos, and others of them as people have: squares, one of many megapixels, a group."""
+    """The photos, and others of them as people have: of other formats, of many megapixels, a group."""
     images = [Image.open(io.BytesIO(photo)).convert("RGB") for photo in photos]
     wide = Image.new("RGB", (sum(image.width for image in images), max(image.height for image in images)))
     for place, image in enumerate(images):
         wide.paste(image, (sum(before.width for before in images[:place]), 0))
-    others = [
-        images[0].resize((800, 800)),
-        images[1].resize((3000, 4000)),
-        images[2].resize((640, 640)),
-        wide,
-    ]
-    return [*photos, *(encode(image, "JPEG", quality=90) for image in others)]
+    others = [(images[0].resize((800, 800)), "PNG"), (images[2].resize((640, 640)), "WEBP")]
+    others += [(images[1].resize((3000, 4000)), "JPEG"), (wide, "JPEG")]
+    return [*photos, *(encode(image, file_format) for image, file_format in others)]
 
 
 def try_findings(field: Field, page: Page) -> None:
