@@ -8,6 +8,7 @@ from tests.attack.inputs import Tally, show_answers
 from tests.attack.siege import CLIENTS, LEAST_SHARE, MOST_SECONDS, Siege
 from tests.attack.watch import Measures
 
+SECTIONS = ("head", "about", "findings", "inputs", "sieges")
 HEAD = """\
 # Attacks
 
@@ -51,7 +52,8 @@ class Page:
     def write(self, name: str, content: str) -> None:
         """Set a section and write the page."""
         self.sections[name] = content
-        self.path.write_text("\n".join(self.sections.values()), "utf-8")
+        written = [self.sections[section] for section in SECTIONS if section in self.sections]
+        self.path.write_text("\n".join(written), "utf-8")
 
     def add_row(self, name: str, head: str, cells: list[str]) -> None:
         """Add a row to the table of a section."""
