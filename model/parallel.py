@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from typing import ParamSpec, TypeVar
 
@@ -40,8 +41,8 @@ class Threads:
     async def run(
         self, work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Result:
-        """The result of `work`, called on one of the threads, off the event loop."""
-        call = partial(work, *arguments, **named)
+        """The result of `work`, called on one of the threads in the caller's context, off the event loop."""
+        call = partial(copy_context().run, work, *arguments, **named)
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
 
     def close(self) -> None:

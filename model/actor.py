@@ -1,0 +1,34 @@
+"""Who acts: the caller, the request and the route behind what this task or thread does."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Whoever asked for the work that is being done."""
+
+    caller: str = "local"  # a key's id; `anonymous` over HTTP without keys; `local` in process and on the CLI
+    request_id: str | None = None
+    route: str | None = None  # the route's template or the command, never a path with ids in it
+
+
+LOCAL = Actor()
+_acting: ContextVar[Actor] = ContextVar("acting", default=LOCAL)
+
+
+def current_actor() -> Actor:
+    """Whoever asked for what this task or thread does; `Threads.run` takes it along to its threads."""
+    return _acting.get()
+
+
+@contextmanager
+def acting(actor: Actor) -> Iterator[None]:
+    """Do the work of the block on behalf of `actor`."""
+    token = _acting.set(actor)
+    try:
+        yield
+    finally:
+        _acting.reset(token)
