@@ -3,8 +3,9 @@
 import fcntl
 import hashlib
 import os
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -31,6 +32,24 @@ def open_private(path: Path) -> BinaryIO:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     os.fchmod(descriptor, 0o600)  # it may have been there, readable by others
     return os.fdopen(descriptor, "wb")
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file that only its owner may read and write; one that exists gets this mode.
+
+    The file at `path` itself is never opened: closing it would drop all locks that SQLite holds on it in this
+    process, and another process could then delete the write-ahead log under it.
+    """
+    if path.exists():
+        path.chmod(0o600)
+        return
+    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        open_private(part).close()
+        with suppress(FileExistsError):  # another process was faster
+            os.link(part, path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def make_private_folder(path: Path) -> None:

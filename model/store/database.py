@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from sameface.model.errors import StoreRefused
-from sameface.model.files import make_private_folder, open_private
+from sameface.model.files import make_private_file, make_private_folder
 from sameface.model.store.sqlite import WRITABLE, choose_mode, empty_log, open_engine
 
 SCRUB_SECONDS = 5.0
@@ -23,7 +23,7 @@ class Database:
         self.read_only = mode != WRITABLE
         if not self.read_only:
             make_private_folder(path.parent)
-            open_private(path).close()  # its WAL gets the same mode
+            make_private_file(path)  # its WAL gets the same mode
         self.path = path
         self._file = identify_file(path)
         self._scrub: threading.Timer | None = None

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sameface.model.errors import CollectionNotFound, StorageFull, StoreDamaged, StoreRefused
+from sameface.model.store.calibrations import peek_calibrations
 from sameface.model.store.drafts import list_drafts
 from sameface.model.store.migrations import VERSION
 from sameface.model.store.records import Collection
@@ -130,3 +131,30 @@ def test_a_database_that_cannot_be_opened_is_refused_in_a_sentence(tmp_path: Pat
     (tmp_path / "damaged.db").write_bytes(b"SQLite format 3\0" + b"not at all" * 500)
     with pytest.raises(StoreDamaged, match="gallery check"):
         Store(tmp_path / "damaged.db")
+
+
+VISITOR = """
+import sys
+from pathlib import Path
+from sameface.model.store.store import Store
+store = Store(Path(sys.argv[1]))
+store.collections.page()
+store.close()
+"""
+
+
+def test_the_log_outlives_another_process_that_comes_and_goes(store: Store, staff: Collection) -> None:
+    """A second look at the file in this process must not drop the locks that keep the log."""
+    store.people.enroll(staff, [newcomer("ada", random_units(1, DIMENSION))])
+    peek_calibrations(store.path, "any")
+    log = store.path.with_name("gallery.db-wal")
+    before = log.stat().st_ino
+    subprocess.run(
+        [sys.executable, "-c", VISITOR, str(store.path)],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
+        check=True,
+    )
+    assert log.stat().st_ino == before
+    store.people.enroll(staff, [newcomer("bob", random_units(1, DIMENSION, 1))])
+    with closing(Store(store.path)) as other:
+        assert count(other) == (2, 2)
