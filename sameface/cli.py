@@ -16,7 +16,7 @@ from sameface.model.errors import FolderRefused, SamefaceError
 log = logging.getLogger("sameface")
 
 ROOMS = {
-    "serve": "sameface.api.commands",
+    "serve": "sameface.api.commands.serve",
     "verify": "sameface.model.commands.photos",
     "detect": "sameface.model.commands.photos",
     "embed": "sameface.model.commands.photos",
@@ -32,7 +32,7 @@ ROOMS = {
     "evaluate": "sameface.training.commands.evaluate",
     "calibrate": "sameface.model.commands.calibrate",
     "calibrations": "sameface.model.commands.calibrations",
-    "new-key": "sameface.api.commands",
+    "new-key": "sameface.api.commands.new_key",
     "prepare": "sameface.training.commands.data",
     "synthesize": "sameface.training.commands.data",
     "pairs": "sameface.training.commands.data",

@@ -149,7 +149,8 @@ def test_the_help_names_every_command_and_loads_no_torch(run) -> None:
     for name in ("serve", "pull", "models", "verify", "detect", "embed", "demo", "new-key"):
         assert name in result.stdout
     loaded = (
-        "import sameface.api.commands, sameface.model.commands.photos, sys; print('torch' in sys.modules)"
+        "import sameface.api.commands.serve, sameface.model.commands.photos, sys\n"
+        "print('torch' in sys.modules)"
     )
     assert (
         subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout

@@ -1,27 +1,21 @@
-"""The server's commands: `serve` and `new-key`."""
+"""`sameface serve`: one server, or several processes that share its socket."""
 
-import inspect
 import json
 import logging
 import math
 import os
 import resource
 import socket
-from collections.abc import Callable
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal, get_origin
 
 import typer
 import uvicorn
 from fastapi import FastAPI
-from pydantic import ValidationError
-from rich.console import Console
 
-from sameface.api.access.keys import make_key
 from sameface.api.app import create_app, load_parts
+from sameface.api.commands.flags import take_settings
 from sameface.api.connections import RESERVED_FILES, limit_connections
 from sameface.api.draining import DrainingServer
-from sameface.api.errors import name_field
 from sameface.api.metrics import counting_together
 from sameface.api.settings import PREFIX, Settings
 from sameface.api.worker_processes import Supervisor
@@ -30,44 +24,7 @@ from sameface.model.errors import CannotServe
 from sameface.model.memory import use_few_arenas
 
 log = logging.getLogger("sameface")
-console = Console()
 app = typer.Typer()
-
-Scopes = Literal["read", "write", "read+write"]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
-def take_settings(command: Callable[[Settings, bool], None]) -> Callable[..., None]:
-    """Give `command` a flag per setting; a setting without its flag is read from the environment."""
-
-    def run(as_json: bool, **flags: Any) -> None:
-        given = {name: value for name, value in flags.items() if value is not None}
-        try:
-            settings = Settings(**given)
-        except ValidationError as error:
-            faults = [f"{PREFIX}{name_field(fault).upper()}: {fault['msg']}" for fault in error.errors()]
-            raise CannotServe("; ".join(faults)) from None
-        command(settings, as_json)
-
-    as_json = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
-    flags = [to_flag(name) for name in Settings.model_fields]
-    run.__doc__ = command.__doc__
-    run.__signature__ = inspect.Signature([*flags, as_json])  # type: ignore[attr-defined]
-    return run
-
-
-def to_flag(name: str) -> inspect.Parameter:
-    """The flag of the setting `name`; its help shows the environment variable and the default."""
-    field = Settings.model_fields[name]
-    kind: Any = str if get_origin(field.annotation) is tuple else field.annotation
-    option = typer.Option(
-        f"--{name.replace('_', '-')}",
-        envvar=f"{PREFIX}{name.upper()}",
-        help=field.description,
-        show_default=str(field.default) if field.default else False,
-    )
-    annotation = Annotated[kind | None, option]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 @app.command("serve")
@@ -189,20 +146,3 @@ def announce(application: FastAPI, port: int, as_json: bool) -> None:
     photos = (first, second) if first.exists() and second.exists() else ("one.jpg", "another.jpg")
     print(f"\nsameface answers on {address}, its documentation is at {address}/docs. Try:\n")
     print(f"  curl -F probe=@{photos[0]} -F reference=@{photos[1]} {address}/v1/verify\n", flush=True)
-
-
-@app.command("new-key")
-def new_key(
-    scope: Annotated[
-        Literal["read", "write", "read+write"], typer.Option(help="What it may do.")
-    ] = "read+write",
-    as_json: AsJson = False,
-) -> None:
-    """Make an API key: the key for the client, and its hash for the server."""
-    secret, entry = make_key(scope)
-    if as_json:
-        print(json.dumps({"key": secret, "entry": entry}))
-        return
-    console.print(f"The client sends    Authorization: Bearer {secret}", soft_wrap=True)
-    console.print(f"The server knows    {PREFIX}API_KEYS={entry}", soft_wrap=True)
-    console.print("The key is shown this once and kept nowhere.")

@@ -1,0 +1,47 @@
+"""A flag for every setting of the server, with its variable and its help."""
+
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, get_origin
+
+import typer
+from pydantic import ValidationError
+
+from sameface.api.errors import name_field
+from sameface.api.settings import PREFIX, Settings
+from sameface.model.errors import CannotServe
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def take_settings(command: Callable[[Settings, bool], None]) -> Callable[..., None]:
+    """Give `command` a flag per setting; a setting without its flag is read from the environment."""
+
+    def run(as_json: bool, **flags: Any) -> None:
+        given = {name: value for name, value in flags.items() if value is not None}
+        try:
+            settings = Settings(**given)
+        except ValidationError as error:
+            faults = [f"{PREFIX}{name_field(fault).upper()}: {fault['msg']}" for fault in error.errors()]
+            raise CannotServe("; ".join(faults)) from None
+        command(settings, as_json)
+
+    as_json = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
+    flags = [to_flag(name) for name in Settings.model_fields]
+    run.__doc__ = command.__doc__
+    run.__signature__ = inspect.Signature([*flags, as_json])  # type: ignore[attr-defined]
+    return run
+
+
+def to_flag(name: str) -> inspect.Parameter:
+    """The flag of the setting `name`; its help shows the environment variable and the default."""
+    field = Settings.model_fields[name]
+    kind: Any = str if get_origin(field.annotation) is tuple else field.annotation
+    option = typer.Option(
+        f"--{name.replace('_', '-')}",
+        envvar=f"{PREFIX}{name.upper()}",
+        help=field.description,
+        show_default=str(field.default) if field.default else False,
+    )
+    annotation = Annotated[kind | None, option]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
