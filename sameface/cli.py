@@ -1,4 +1,4 @@
-"""The command line; the module of a command is imported only when the command is looked up."""
+"""The command line; the module of a command is imported only when the command runs."""
 
 import json
 import logging
@@ -39,11 +39,35 @@ ROOMS = {
     "train": "sameface.training.commands.train",
     "bundle": "sameface.training.commands.export",
 }
+HELP = {  # the first line of each docstring, so that the help imports no module
+    "serve": "Serve over HTTP; every flag can also be set in the environment.",
+    "verify": "Say whether two photos show the same person: exit code 0 if so, 1 if not.",
+    "detect": "Find the faces in a photo.",
+    "embed": "Print the unit embedding of every face in a photo.",
+    "enroll": "Enrol everybody in a folder; run again, it goes on. Exit code 1 if somebody was not enrolled.",
+    "identify": "Say who is in a photo: exit code 0 if everybody is known, 1 if somebody is not.",
+    "collections": "List the collections.",
+    "people": "List the people of a collection.",
+    "forget": "Forget a person: gone from every answer once this returns.",
+    "gallery": "Check, export, import or re-embed a gallery.",
+    "pull": "Fetch published networks, or make a bundle of your own recogniser.",
+    "models": "List the bundles in the data folder.",
+    "demo": "Fetch three official portraits, two of one person, and compare them.",
+    "evaluate": "Measure a bundle's error rates, with intervals, and write a report with curves.",
+    "calibrate": "Measure a recogniser's error rates on photos of your own cameras, for your thresholds.",
+    "calibrations": "List, show or remove a bundle's calibrations, or choose the one that decides.",
+    "new-key": "Make an API key: the key for the client, and its hash for the server.",
+    "prepare": "Cut aligned faces out of photos, to train on; run again, it goes on.",
+    "synthesize": "Draw people who do not exist, and list pairs, to try training without anybody's photos.",
+    "pairs": "List pairs of your own photos in the format of LFW, to measure accuracy on.",
+    "train": "Train a network by a recipe; on Ctrl-C it keeps a checkpoint first.",
+    "bundle": "Make a bundle of a checkpoint.",
+}
 EXTRAS = {"torch": "train", "tensorboard": "train", "matplotlib": "evaluate", "jinja2": "evaluate"}
 
 
 class Rooms(TyperGroup):
-    """Finds a command in its module, which it imports."""
+    """Lists the commands without their modules, and imports the module of the one that runs."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """The names of all commands, in the order of the help."""
@@ -55,13 +79,9 @@ class Rooms(TyperGroup):
         hide_types_of_flags(options)
         return options
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command `cmd_name`, or None if there is none."""
-        if cmd_name not in ROOMS:
-            return None
-        if ctx.resilient_parsing:  # a shell completes a name: importing every module would take seconds
-            return TyperCommand(cmd_name)
-        return load_command(ctx, cmd_name)
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """The name and help of `cmd_name`, without its module: all that help and completion need."""
+        return TyperCommand(cmd_name, help=HELP[cmd_name]) if cmd_name in ROOMS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command and its remaining arguments; the former `export` and `import` are redirected."""

@@ -1,13 +1,16 @@
 """The command line as a whole: its version, its help, its completion, and how it fails."""
 
+import importlib
 import json
 import os
 import subprocess
 import sys
 
 import pytest
+import typer
 
 import sameface
+from sameface.cli import HELP, ROOMS
 from tests.pictures import photo_of
 
 COMPLETE = "from sameface.cli import main; import sys; sys.argv[0] = 'sameface'; main()"
@@ -59,6 +62,24 @@ def test_a_shell_completes_names_without_loading_any_command() -> None:
     assert completed[0] == "enroll"
     assert "numpy" not in completed
     assert "--collection" in complete("sameface enroll --c")
+
+
+@pytest.mark.parametrize("flag", ["--help", "--version"])
+def test_help_and_version_import_no_room(flag: str) -> None:
+    watched = f"import sys; sys.argv[1:] = ['{flag}']\ntry:\n    from sameface.cli import main; main()\n"
+    watched += "finally:\n    print(*(name for name in sys.modules if name.startswith('sameface.')))"
+    done = subprocess.run([sys.executable, "-c", watched], capture_output=True, text=True, check=True)
+    assert set(done.stdout.splitlines()[-1].split()) == {
+        "sameface.cli",
+        "sameface.model",
+        "sameface.model.errors",
+    }
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_the_help_of_a_command_is_the_first_line_of_its_docstring(name: str) -> None:
+    command = typer.main.get_group(importlib.import_module(ROOMS[name]).app).commands[name]
+    assert command.help.splitlines()[0] == HELP[name]
 
 
 def test_a_data_folder_that_cannot_be_written_is_one_sentence(run, tmp_path) -> None:

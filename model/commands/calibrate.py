@@ -66,7 +66,7 @@ def calibrate(
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Measure a recogniser's error rates on photos of your own cameras, for thresholds that hold there."""
+    """Measure a recogniser's error rates on photos of your own cameras, for your thresholds."""
     Rule(rate=target_fmr)
     opened = pipeline_for(data, bundle, detector, device)
     gallery = DataFolder(data).gallery

@@ -92,7 +92,7 @@ def enroll(
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Enrol everybody in a folder; run again, it goes on. Exit code 1 if somebody could not be enrolled."""
+    """Enrol everybody in a folder; run again, it goes on. Exit code 1 if somebody was not enrolled."""
     people = list_people(folder.expanduser())
     with faces_in(data, recognizer, detector, device) as opened, report_counts() as progress:
         opened.engine.gallery.get_or_create_collection(collection, store_crops=store_crops)

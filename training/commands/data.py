@@ -74,7 +74,7 @@ def synthesize(
     seed: Annotated[int, typer.Option(help="Another one draws other people.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Draw people who do not exist, to try training without anybody's photos, and list pairs of them."""
+    """Draw people who do not exist, and list pairs, to try training without anybody's photos."""
     folder = out.expanduser()
     with report_counts() as progress:
         write_identities(folder, people, images, seed, progress)
@@ -103,7 +103,7 @@ def pairs(
     replace: Annotated[bool, typer.Option("--replace", help="Replace the list.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List pairs of your own photos in the format of LFW, to measure accuracy on in training and after."""
+    """List pairs of your own photos in the format of LFW, to measure accuracy on."""
     folder, out = folder.expanduser(), out.expanduser()
     if out.exists() and not replace:
         raise PairsRefused(f"{out} is there already: choose another --out, or --replace.")
