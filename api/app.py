@@ -9,6 +9,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
+from sameface.api.access.caller import ANY_KEY, READ
 from sameface.api.body.read_body import UploadBudget
 from sameface.api.dependencies import KNOWN_OPTIONS
 from sameface.api.errors import add_error_handlers
@@ -21,6 +22,7 @@ from sameface.api.routes import (
     batch,
     calibrations,
     collections,
+    contract,
     docs,
     faces,
     health,
@@ -31,6 +33,8 @@ from sameface.api.routes import (
     verify,
 )
 from sameface.api.settings import Settings
+from sameface.api.store_check import StoreCheck
+from sameface.api.traces import TracedMetrics, open_traces
 from sameface.model.errors import SamefaceError
 from sameface.model.gallery.gallery import open_gallery
 from sameface.model.memory import return_freed_memory
@@ -57,6 +61,8 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
         for part in (app.state.pipeline, app.state.gallery):
             if part:
                 part.close()
+        if traces:
+            await asyncio.to_thread(traces.close)
 
     app = FastAPI(
         title="sameface",
@@ -64,20 +70,20 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
         version=version("sameface"),
         generate_unique_id_function=name_operation,
         lifespan=lifespan,
+        openapi_url=None,  # it is a route of ours, as /docs is: both may be behind a key
         docs_url=None,
         redoc_url=None,
         swagger_ui_oauth2_redirect_url=None,
         redirect_slashes=False,  # a redirect may turn the address of a person into that of the collection
     )
     app.state.settings = settings
-    app.state.metrics = Metrics()
+    traces = open_traces()
+    app.state.metrics = TracedMetrics(traces) if traces else Metrics()
     app.state.pipeline = app.state.gallery = app.state.failure = None
     app.state.stopping = False
+    app.state.store_check = StoreCheck()
     app.state.uploads = UploadBudget(settings.max_upload_bytes)
-    for noun in (verify, faces, collections, batch, people, identify, models, calibrations):
-        app.include_router(noun.router, dependencies=[KNOWN_OPTIONS])
-    for noun in (health, metrics, docs):  # asked by tools, which may add parameters of their own
-        app.include_router(noun.router)
+    add_routes(app, settings)
     add_error_handlers(app)
     publish_exactly(app)
     # The middleware added last is the outermost: a request meets it first.
@@ -91,8 +97,24 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
             expose_headers=["X-Request-ID", "Retry-After"],
         )
     app.add_middleware(HostCheck, settings=settings)
-    app.add_middleware(RequestMeter, metrics=app.state.metrics, seconds=settings.request_seconds)
+    app.add_middleware(
+        RequestMeter, metrics=app.state.metrics, seconds=settings.request_seconds, traces=traces
+    )
     return app
+
+
+def add_routes(app: FastAPI, settings: Settings) -> None:
+    """Add the native routes, and those that tools ask, which may add parameters of their own."""
+    for noun in (verify, faces, collections, batch, people, identify, models, calibrations):
+        app.include_router(noun.router, dependencies=[KNOWN_OPTIONS])
+    app.include_router(health.router)
+    for page, access, key in (
+        (metrics, settings.metrics, ANY_KEY),
+        (docs, settings.docs, READ),
+        (contract, settings.openapi, READ),
+    ):
+        if access != "off":
+            app.include_router(page.router, dependencies=[key] if access == "key" else [])
 
 
 async def return_memory_now_and_then() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sameface.model.gallery.gallery import Gallery
+from sameface.model.gallery.size import measure_size
 from sameface.model.observer import Observer
 from sameface.model.pipeline import Pipeline
 
@@ -20,6 +21,8 @@ SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 SIMILARITIES = tuple(round(-0.2 + 0.05 * step, 2) for step in range(25))
 FACES = (0, 1, 2, 3, 5, 10, 20, 50)
 BATCHES = (1, 2, 4, 8, 16, 32, 64)
+MOST_CALLERS = 500  # that a process counts one by one
+OTHERS = "others"
 PATIENCE = 20  # retries while a starting worker is writing its file
 
 
@@ -33,9 +36,13 @@ class Metrics(Observer):
         prometheus.disable_created_metrics()  # else every counter gets a second series, its time of creation
         self.prometheus = prometheus
         self.gallery: Gallery | None = None
+        self.callers: set[str] = set()
         own = self.registry = prometheus.CollectorRegistry()
         self.requests = prometheus.Counter(
-            "sameface_requests", "Requests by route and status.", ["route", "status"], registry=own
+            "sameface_requests",
+            "Requests by route, status and caller.",
+            ["route", "status", "caller"],
+            registry=own,
         )
         self.refused = prometheus.Counter(
             "sameface_refused", "Requests that got a problem, by its code.", ["code"], registry=own
@@ -99,12 +106,19 @@ class Metrics(Observer):
         """Observe the similarity of a decision."""
         self.similarities.labels(operation).observe(value)
 
-    def request(self, route: str, status: int, seconds: float, problem: str | None) -> None:
+    def request(self, route: str, status: int, caller: str, seconds: float, problem: str | None) -> None:
         """Count a request, observe its duration and, if it got a problem, count the code `problem`."""
-        self.requests.labels(route, str(status)).inc()
+        self.requests.labels(route, str(status), self.name_caller(caller)).inc()
         self.request_seconds.labels(route).observe(seconds)
         if problem:
             self.refused.labels(problem).inc()
+
+    def name_caller(self, caller: str) -> str:
+        """The label for `caller`: keys are made and revoked, and each label costs memory until the end."""
+        if caller not in self.callers and len(self.callers) >= MOST_CALLERS:
+            return OTHERS
+        self.callers.add(caller)
+        return caller
 
     def connections(self, count: int) -> None:
         """Set the number of open connections."""
@@ -180,7 +194,7 @@ class GalleryCollector:
 
         if self.gallery is None:
             return
-        size = self.gallery.measure_size()
+        size = measure_size(self.gallery)
         figures = {
             "collections": ("Collections.", size.collections),
             "people": ("Enrolled people.", size.people),

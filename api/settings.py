@@ -18,6 +18,9 @@ from sameface.model.runtime.device import available_cores
 PREFIX = "SAMEFACE_"
 PILLOWS_OWN_LIMIT = 178_000_000
 
+PageAccess = Literal["public", "key", "off"]
+ACCESS = "`public`, for callers with a `key` where the server has keys, or `off`"
+
 
 def split_list(value: Any) -> Any:
     """Split a string at its commas; any other value is returned unchanged."""
@@ -130,6 +133,12 @@ class Settings(BaseSettings):
         " names.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="How much is logged.")
+    log_format: Literal["text", "json"] = Field(
+        "text", description="Log lines as `text`, or as `json`: one object per line."
+    )
+    metrics: PageAccess = Field("public", description=f"/metrics: {ACCESS}.")
+    docs: PageAccess = Field("public", description=f"/docs: {ACCESS}.")
+    openapi: PageAccess = Field("public", description=f"/openapi.json: {ACCESS}.")
 
     @property
     def folder(self) -> DataFolder:

@@ -15,7 +15,10 @@ class Observer:
     """Callbacks that do nothing; the server's metrics override those that they count."""
 
     def stage(self, name: str, seconds: float) -> None:
-        """A stage (decode, detect, align, embed, search, queue) took `seconds` for one photo or probe."""
+        """A stage took `seconds` for one photo, probe or call of the store.
+
+        Stages are queue, decode, detect, align, embed, search and store.
+        """
 
     def queue(self, jobs: int) -> None:
         """The work queue now holds `jobs` photos, waiting and in work."""

@@ -1,6 +1,7 @@
 """Threads: an ordered, lazy map over many items, and pools by purpose for calls from the event loop."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -33,17 +34,29 @@ def work_through(
 
 
 class Threads:
-    """A few threads for one purpose, so that one kind of work never waits for another."""
+    """A few threads for one purpose, so that one kind of work never waits for another.
 
-    def __init__(self, count: int, purpose: str) -> None:
+    `observe` is called on the thread after each call, with the seconds that the call took.
+    """
+
+    def __init__(self, count: int, purpose: str, observe: Callable[[float], None] | None = None) -> None:
         self._executor = ThreadPoolExecutor(count, thread_name_prefix=f"sameface-{purpose}")
+        self._observe = observe
 
     async def run(
         self, work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Result:
         """The result of `work`, called on one of the threads in the caller's context, off the event loop."""
-        call = partial(copy_context().run, work, *arguments, **named)
+        call = partial(copy_context().run, self._timed, partial(work, *arguments, **named))
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
+
+    def _timed(self, call: Callable[[], Result]) -> Result:
+        start = time.perf_counter()
+        try:
+            return call()
+        finally:
+            if self._observe:
+                self._observe(time.perf_counter() - start)
 
     def close(self) -> None:
         """Finish the calls that run, and cancel those that wait."""

@@ -16,6 +16,7 @@ from sameface.api.app import create_app, load_parts
 from sameface.api.commands.flags import take_settings
 from sameface.api.connections import RESERVED_FILES, limit_connections
 from sameface.api.draining import DrainingServer
+from sameface.api.logs import start_logging
 from sameface.api.metrics import counting_together
 from sameface.api.settings import PREFIX, Settings
 from sameface.api.worker_processes import Supervisor
@@ -31,7 +32,7 @@ app = typer.Typer()
 @take_settings
 def serve(settings: Settings, as_json: bool) -> None:
     """Serve over HTTP; every flag can also be set in the environment."""
-    start_logging(settings.log_level)
+    start_logging(settings.log_level, settings.log_format)
     use_few_arenas()
     warn_of_unknown_variables()
     refuse_open_door(settings)
@@ -81,13 +82,6 @@ def run_server(settings: Settings, listener: socket.socket, as_json: bool, *, an
     server.run(sockets=[listener])
     if application.state.failure:
         raise application.state.failure
-
-
-def start_logging(level: str) -> None:
-    """Log sameface and uvicorn at `level`, all else from WARNING: below, libraries may quote a request."""
-    logging.basicConfig(level="WARNING", format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    for name in ("sameface", "uvicorn"):
-        logging.getLogger(name).setLevel(level.upper())
 
 
 def warn_of_unknown_variables() -> None:
@@ -144,5 +138,6 @@ def announce(application: FastAPI, port: int, as_json: bool) -> None:
         return
     first, second, *_ = (settings.folder.demo / portrait.name for portrait in PORTRAITS)
     photos = (first, second) if first.exists() and second.exists() else ("one.jpg", "another.jpg")
-    print(f"\nsameface answers on {address}, its documentation is at {address}/docs. Try:\n")
+    shown = f", its documentation is at {address}/docs" if settings.docs == "public" else ""
+    print(f"\nsameface answers on {address}{shown}. Try:\n")
     print(f"  curl -F probe=@{photos[0]} -F reference=@{photos[1]} {address}/v1/verify\n", flush=True)

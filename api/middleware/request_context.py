@@ -3,12 +3,15 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from starlette.types import Scope
 
 from sameface.api.access.keys import ApiKey
+from sameface.api.middleware.traceparent import TraceParent
 
+ANONYMOUS = "anonymous"  # whoever calls without a key
 KEY = "sameface"  # the key of the context in the scope's state
 
 
@@ -54,6 +57,26 @@ class RequestContext:
     has_body: bool  # whether the headers announce a body
     caller: ApiKey | None = None  # set once the key is checked; None where the server has no keys
     problem: str | None = None  # the code of the problem that was answered
+    trace: TraceParent | None = None  # the server's span or, where it makes none, the caller's
+
+    @property
+    def caller_id(self) -> str:
+        """The id of the caller's key, for logs, metrics and traces."""
+        return self.caller.key_id if self.caller else ANONYMOUS
+
+
+_current: ContextVar[RequestContext | None] = ContextVar("request", default=None)
+
+
+def begin_request(scope: Scope, context: RequestContext) -> None:
+    """Put `context` into the request's `scope` and into its task, which ends with the request."""
+    scope.setdefault("state", {})[KEY] = context
+    _current.set(context)
+
+
+def current_context() -> RequestContext | None:
+    """The context of the request that this task or thread works for; None outside of requests."""
+    return _current.get()
 
 
 def context_of(scope: Scope) -> RequestContext:

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Request
 
-from sameface.api.dependencies import Pipeline
+from sameface.api.dependencies import Gallery, Pipeline
 from sameface.api.errors import NotReady
 from sameface.api.openapi import examples
 from sameface.api.openapi.responses import responses
@@ -18,10 +18,12 @@ async def live() -> Live:
 
 
 @router.get("/ready", responses=responses(examples.READY, "not_ready"))
-async def ready(request: Request, pipeline: Pipeline) -> Ready:
-    """Answer 200 once the networks are warm and until the server stops, and say what they run on."""
+async def ready(request: Request, pipeline: Pipeline, gallery: Gallery) -> Ready:
+    """Answer 200 while the networks are warm, the store can be read and the server does not stop."""
     if request.app.state.stopping:
         raise NotReady("The server is stopping.")
+    if fault := await request.app.state.store_check.find_fault(gallery):
+        raise NotReady(f"The store cannot be read: {fault}", retry_after_seconds=2)
     sessions = pipeline.embedder.sessions
     return Ready(
         device=sessions.device,

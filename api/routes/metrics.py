@@ -8,9 +8,9 @@ from sameface.api.metrics import Metrics
 from sameface.api.openapi.responses import STORE_PROBLEMS, document_problems
 
 EXAMPLE = """\
-# HELP sameface_requests_total Requests by route and status.
+# HELP sameface_requests_total Requests by route, status and caller.
 # TYPE sameface_requests_total counter
-sameface_requests_total{route="/v1/verify",status="200"} 1207.0
+sameface_requests_total{caller="anonymous",route="/v1/verify",status="200"} 1207.0
 """
 
 router = APIRouter(tags=["health"])

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from sameface.model.errors import CollectionNotFound, ModelMismatch, PersonNotFo
 from sameface.model.faces import Embedding, Floats, Value
 from sameface.model.gallery.index.collection_indexes import CollectionIndexes, open_indexes
 from sameface.model.gallery.index.faiss_search import select_search_device
+from sameface.model.observer import SILENT, Observer
 from sameface.model.parallel import Threads
 from sameface.model.pipeline import Pipeline
 from sameface.model.runtime.device import available_cores
@@ -43,25 +45,16 @@ class Candidate(Value):
     face_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class GallerySize:
-    """The size of the gallery, as /metrics shows it."""
-
-    collections: int
-    people: int
-    faces: int
-    lag: int  # changes that the index furthest behind has yet to follow
-
-
 class Roster:
     """Collections and people in the store, without their embeddings."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, observer: Observer = SILENT) -> None:
         self.path = path
         self._store: Store | None = None
         self._opening = threading.Lock()
-        self.readers = Threads(READERS, "read")
-        self.writers = Threads(WRITERS, "write")
+        observe = partial(observer.stage, "store")  # a stage like those of a photo
+        self.readers = Threads(READERS, "read", observe)
+        self.writers = Threads(WRITERS, "write", observe)
 
     @property
     def store(self) -> Store:
@@ -147,9 +140,14 @@ class Gallery(Roster):
     """A roster that also enrols and searches, with the embeddings of one recogniser."""
 
     def __init__(
-        self, path: Path, bundle: Bundle, device: str = "cpu", thresholds: Thresholds | None = None
+        self,
+        path: Path,
+        bundle: Bundle,
+        device: str = "cpu",
+        thresholds: Thresholds | None = None,
+        observer: Observer = SILENT,
     ) -> None:
-        super().__init__(path)
+        super().__init__(path, observer)
         self.bundle = bundle
         self.device = device
         self.thresholds = thresholds or Thresholds(Calibrations(bundle))
@@ -231,16 +229,6 @@ class Gallery(Roster):
         """How the collection is searched: `exact`, `ivf` or `exact on gpu`."""
         return self.indexes.kind_of(collection)
 
-    def measure_size(self) -> GallerySize:
-        """The numbers of collections, people and faces, and how far the indexes are behind the store."""
-        collections = self.store.collections.page()
-        return GallerySize(
-            len(collections),
-            sum(collection.people for collection in collections),
-            sum(collection.faces for collection in collections),
-            max((self.indexes.lag_of(collection) for collection in collections), default=0),
-        )
-
     def get_embeddings(self, collection: Collection, person_id: str) -> dict[str, Embedding]:
         """The embeddings of a person's faces by face id, to verify a photo against."""
         found = self.get_own_embeddings(collection, [person_id])[person_id]
@@ -296,4 +284,4 @@ def open_gallery(path: Path, pipeline: Pipeline) -> Gallery:
     """The gallery of a pipeline's recogniser, searched on the device that the recogniser runs on."""
     embedder = pipeline.embedder
     device = select_search_device(embedder.sessions.device, pipeline.options.device)
-    return Gallery(path, embedder.bundle, device, pipeline.thresholds)
+    return Gallery(path, embedder.bundle, device, pipeline.thresholds, pipeline.observer)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -43,14 +44,15 @@ class WorkQueue:
             raise self._overloaded()
 
     async def run_all(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """The result of `work` for every item; raises `Overloaded` at once if there is no room for all items.
+        """The result of `work` for every item, in the caller's context; raises `Overloaded` at once if there
+        is no room for all items.
 
         If the caller is cancelled or an item fails, the other jobs are cancelled: those that wait free their
         places, and those that run stop at their next step.
         """
         self._take_places(len(items))
         jobs = [Job(work, item) for item in items]
-        futures = [self._executor.submit(self._timed, job) for job in jobs]
+        futures = [self._executor.submit(copy_context().run, self._timed, job) for job in jobs]
         for future, job in zip(futures, jobs, strict=True):
             future.add_done_callback(partial(self._give_back, job))
         try:

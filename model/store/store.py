@@ -45,6 +45,11 @@ class Store:
         """Raise if nothing can be written."""
         self._database.refuse_read_only()
 
+    def refuse_unreadable(self) -> None:
+        """Read one row, and raise if that fails."""
+        with self._database.newest() as connection:
+            read_about(connection, "store")
+
     def frozen(self) -> AbstractContextManager[Connection]:
         """One snapshot for everything that this thread reads in the block."""
         return self._database.pinned()

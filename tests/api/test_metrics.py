@@ -7,7 +7,8 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sameface.api.metrics import SHARED
+from sameface.api.access.keys import hash_key, make_key
+from sameface.api.metrics import MOST_CALLERS, SHARED, Metrics
 from tests.api.collections import enrol, identify, make_collection
 from tests.api.problems import expect
 from tests.api.routes.test_verify import verify
@@ -40,11 +41,11 @@ def test_requests_are_counted_by_route_and_never_by_address(fresh: httpx.Client)
     expect(verify(fresh, photo_of(1), photo_of()), 422, "no_face_found")
     fresh.get("/nowhere/at/all")
     seen = read(fresh)
-    assert seen["sameface_requests_total|/v1/verify|200"] == 1
-    assert seen["sameface_requests_total|/v1/verify|422"] == 1
+    assert seen["sameface_requests_total|anonymous|/v1/verify|200"] == 1
+    assert seen["sameface_requests_total|anonymous|/v1/verify|422"] == 1
     assert seen["sameface_refused_total|no_face_found"] == 1
-    assert seen["sameface_requests_total|/v1/collections/{collection}/people|201"] == 1
-    assert seen["sameface_requests_total|none|404"] == 1
+    assert seen["sameface_requests_total|anonymous|/v1/collections/{collection}/people|201"] == 1
+    assert seen["sameface_requests_total|anonymous|none|404"] == 1
     assert seen["sameface_request_seconds_count|/v1/verify"] == 2
     text = fresh.get("/metrics").text
     assert not re.search(r"ada|staff|nowhere", text)
@@ -95,3 +96,24 @@ def test_a_process_that_starts_just_now_does_not_spoil_the_others(
     soon.start()
     assert b"sameface_gallery_people" in watched.collect()
     soon.join()
+
+
+def test_requests_are_counted_by_the_key_that_asked(serve: Serve) -> None:
+    secret, entry = make_key("read")
+    with serve(api_keys=entry) as client:
+        client.get("/v1/models", headers={"Authorization": f"Bearer {secret}"})
+        client.get("/v1/models", headers={"Authorization": "Bearer sf_wrong"})
+        seen = read(client)
+    assert seen[f"sameface_requests_total|{hash_key(secret)[:12]}|/v1/models|200"] == 1
+    assert seen["sameface_requests_total|anonymous|/v1/models|401"] == 1
+
+
+def test_beyond_a_number_of_callers_the_others_are_counted_together() -> None:
+    metrics = Metrics()
+    for number in range(MOST_CALLERS + 10):
+        metrics.request("/v1/verify", 200, f"key-{number}", 0.1, None)
+    metrics.request("/v1/verify", 200, "key-0", 0.1, None)
+    text = metrics.collect().decode()
+    assert len(re.findall("^sameface_requests_total{", text, re.MULTILINE)) == MOST_CALLERS + 1
+    assert 'caller="others",route="/v1/verify",status="200"} 10.0' in text
+    assert 'caller="key-0",route="/v1/verify",status="200"} 2.0' in text

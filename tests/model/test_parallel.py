@@ -1,6 +1,10 @@
 """Much work at once keeps its order and never piles up."""
 
-from sameface.model.parallel import work_through
+import asyncio
+
+import pytest
+
+from sameface.model.parallel import Threads, work_through
 
 
 def test_few_items_are_under_way_at_a_time_and_results_keep_their_order() -> None:
@@ -15,3 +19,14 @@ def test_few_items_are_under_way_at_a_time_and_results_keep_their_order() -> Non
     assert next(results) == 0
     assert len(taken) < 20
     assert list(results) == [number * 2 for number in range(1, 1000)]
+
+
+def test_the_seconds_of_every_call_are_observed_also_of_one_that_fails() -> None:
+    seen: list[float] = []
+    threads = Threads(1, "test", seen.append)
+    assert asyncio.run(threads.run(abs, -2)) == 2
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(threads.run(divmod, 1, 0))
+    threads.close()
+    assert len(seen) == 2
+    assert all(seconds > 0 for seconds in seen)

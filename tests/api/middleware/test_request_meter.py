@@ -18,6 +18,6 @@ def test_a_line_has_route_status_and_id_and_no_path(
         client.get("/v1/nowhere/ada-lovelace")
     lines = [record.getMessage() for record in caplog.records if record.name == "sameface.access"]
     assert lines[0].startswith("GET /v1/collections/{collection}/people/{person_id} 422 ")
-    assert lines[0].endswith(" ms mine")
+    assert lines[0].endswith(" ms anonymous mine")
     assert lines[1].startswith("GET none 404 ")
     assert not any("lovelace" in line or "secret" in line for line in lines)

@@ -1,7 +1,10 @@
 """Health and models: what the server says of itself."""
 
+import time
+
 import httpx
 
+from sameface.api.store_check import CHECK_SECONDS
 from sameface.model.bundles.bundle import load_bundle
 from tests.api.problems import expect
 from tests.conftest import wait_for
@@ -40,3 +43,24 @@ def test_models_are_listed_with_hash_and_licence(client: httpx.Client, data) -> 
     assert answer["next_cursor"] is None
     assert (recogniser["sha256"], recogniser["identity"]) == (bundle.sha256, bundle.identity)
     assert recogniser["licence"] == "Apache-2.0"
+
+
+def test_it_is_not_ready_while_the_store_cannot_be_read(serve, tmp_path) -> None:
+    gallery, aside = tmp_path / "gallery.db", tmp_path / "aside.db"
+    with serve(data=tmp_path) as client:
+        gallery.rename(aside)
+        wait_for(lambda: client.get("/health/ready").status_code == 503)
+        problem = expect(client.get("/health/ready"), 503, "not_ready")
+        assert problem["detail"].startswith("The store cannot be read: ")
+        assert client.get("/health/live").status_code == 200
+        aside.rename(gallery)
+        wait_for(lambda: client.get("/health/ready").status_code == 200)
+
+
+def test_many_who_ask_share_one_look_at_the_store(client: httpx.Client, monkeypatch) -> None:
+    looks, store = [], client.app.state.gallery.store
+    monkeypatch.setattr(store, "refuse_unreadable", lambda: looks.append(time.monotonic()))
+    start = time.monotonic()
+    for _ in range(50):
+        assert client.get("/health/ready").status_code == 200
+    assert len(looks) <= 1 + (time.monotonic() - start) / CHECK_SECONDS

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from sameface.model.actor import Actor, acting, current_actor
 from sameface.model.errors import Overloaded
 from sameface.model.runtime.work_queue import Unwanted, WorkQueue, stop_if_unwanted
 
@@ -339,4 +340,16 @@ def test_the_failure_of_one_photo_stops_the_other() -> None:
     with pytest.raises(ValueError, match="a bad photo"):
         asyncio.run(queue.run_all(work, [0, 1]))
     assert stopped.wait(PATIENCE_SECONDS)
+    queue.close()
+
+
+def test_work_is_done_in_the_context_of_who_asked() -> None:
+    queue = WorkQueue(1, 1)
+
+    async def ask() -> list[str]:
+        return await queue.run_all(lambda _: current_actor().caller, [0, 1])
+
+    with acting(Actor("ada")):
+        assert asyncio.run(ask()) == ["ada", "ada"]
+    assert asyncio.run(ask()) == ["local", "local"]
     queue.close()
