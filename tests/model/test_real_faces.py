@@ -1,10 +1,11 @@
 """The published networks on real faces: right people, right colours, right way up."""
 
 import asyncio
+import hashlib
 import io
 import os
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -14,11 +15,14 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter
 
-from sameface.model.bundles.published import MODELS
+from sameface.model.bundles.bundle import read_json
+from sameface.model.bundles.published import MODELS, SHIPPED
 from sameface.model.data_folder import DataFolder
+from sameface.model.decision.calibration_files import read_calibration
 from sameface.model.decision.similarity import measure_similarity
 from sameface.model.faces import EmbeddedFace
 from sameface.model.gallery.gallery import open_gallery
+from sameface.model.measurement.photo_sketch import draw_sketch, estimate_overlap
 from sameface.model.photo.quality import assess_quality
 from sameface.model.pipeline import Pipeline
 from sameface.model.runtime.session import open_session
@@ -251,16 +255,34 @@ def count_matches(pipeline: Pipeline, archive: tarfile.TarFile, pairs: list[tupl
     )
 
 
-def test_strangers_are_told_apart_and_acquaintances_recognised(real_pipeline: Pipeline) -> None:
+@pytest.fixture
+def lfw() -> Iterator[tarfile.TarFile]:
+    """The archive of half of Labeled Faces in the Wild."""
     if not LFW_TAR.exists():
         pytest.skip("Labeled Faces in the Wild is not here: name its tar file in SAMEFACE_LFW_TAR.")
     with tarfile.open(LFW_TAR) as archive:
-        listing = archive.extractfile("lfw_dev/pairs.txt")
-        assert listing is not None
-        pairs = read_pairs(listing.read().decode())
-        counts = len(pairs[True]), len(pairs[False])
-        assert counts == (PAIRS, PAIRS)
-        false_matches = count_matches(real_pipeline, archive, pairs[False])
-        true_matches = count_matches(real_pipeline, archive, pairs[True])
+        yield archive
+
+
+def test_the_shipped_calibration_knows_the_photos_that_it_was_made_on(lfw: tarfile.TarFile) -> None:
+    [file] = (SHIPPED / MODELS["sface"].contract.name).glob("*.json")
+    calibration = read_calibration(read_json(file))
+    photos = [lfw.extractfile(member) for member in lfw if member.name.endswith(".jpg")]
+    digests = [hashlib.sha256(photo.read()).hexdigest() for photo in photos if photo]
+    assert len(digests) == calibration.evidence.faces
+    assert calibration.sketch == draw_sketch(digests)
+    assert estimate_overlap(calibration.sketch, len(digests), digests) == 1
+
+
+def test_strangers_are_told_apart_and_acquaintances_recognised(
+    real_pipeline: Pipeline, lfw: tarfile.TarFile
+) -> None:
+    listing = lfw.extractfile("lfw_dev/pairs.txt")
+    assert listing is not None
+    pairs = read_pairs(listing.read().decode())
+    counts = len(pairs[True]), len(pairs[False])
+    assert counts == (PAIRS, PAIRS)
+    false_matches = count_matches(real_pipeline, lfw, pairs[False])
+    true_matches = count_matches(real_pipeline, lfw, pairs[True])
     assert false_matches == 0
     assert true_matches >= PAIRS - 3

@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import string
 from pathlib import Path
 
 import pytest
 
 from sameface.model.bundles.bundle import load_bundle
+from sameface.model.bundles.published import SHIPPED
 from sameface.model.decision.calibration_files import Calibrations, save_calibration
 from sameface.model.measurement.fit_calibration import calibrate
 from sameface.model.measurement.photo_sketch import DIGITS, KEPT, draw_sketch, estimate_overlap
@@ -66,6 +68,15 @@ def test_a_calibration_keeps_the_sketch_of_its_photos_and_shows_it_nowhere(tmp_p
     found = Calibrations(load_bundle(tmp_path), gallery=gallery).get("drawn")
     assert estimate_overlap(found.sketch, 400, digests(0, 400)) == 1
     assert found.sketch not in str(found.describe())
+
+
+@pytest.mark.parametrize("file", sorted(SHIPPED.glob("*/*.json")), ids=lambda file: file.stem)
+def test_a_shipped_calibration_has_a_sketch_and_nothing_of_its_photos_but_that(file: Path) -> None:
+    sketch = json.loads(file.read_text())["sketch"]
+    marks = [sketch[start : start + DIGITS] for start in range(0, len(sketch), DIGITS)]
+    assert len(sketch) == KEPT * DIGITS
+    assert marks == sorted(set(marks))
+    assert all(set(mark) <= set(string.hexdigits.lower()) for mark in marks)
 
 
 def test_a_calibration_file_without_a_sketch_still_opens(tmp_path: Path) -> None:
