@@ -178,7 +178,7 @@ def internal_error() -> SamefaceError:
 PHRASES = {
     "missing": "is missing",
     "extra_forbidden": "is not known here",
-    "string_pattern_mismatch": "may have letters, digits and . _ ~ - alone, and not be . or ..",
+    "string_pattern_mismatch": "may have letters, digits and . _ ~ - alone; . and .. are no ids",
 }
 
 

@@ -105,7 +105,7 @@ def redirect(args: list[str]) -> list[str]:
     group = "bundle" if any(arg.endswith(".pt") for arg in args) else "gallery"
     now = f"`sameface {args[0]}` is called `sameface {group} {args[0]}` now"
     other = "; for a checkpoint it is `sameface bundle export`" if args == ["export", "--help"] else ""
-    Console(stderr=True).print(f"{now}{other}.", soft_wrap=True)
+    Console(stderr=True, highlight=False).print(f"{now}{other}.", soft_wrap=True)
     return [group, *args]
 
 
@@ -163,7 +163,7 @@ def fail(code: str, detail: str, **facts: Any) -> NoReturn:
     if "--json" in sys.argv:
         print(json.dumps({"code": code, "detail": detail, **facts}, default=str))
     else:
-        Console(stderr=True).print(f"[red]{code}[/red]: {escape(detail)}", soft_wrap=True)
+        Console(stderr=True, highlight=False).print(f"[red]{code}[/red]: {escape(detail)}", soft_wrap=True)
     sys.exit(2)
 
 

@@ -138,7 +138,7 @@ def test_a_port_in_use_is_said(start) -> None:
         process = start("--port", str(taken.getsockname()[1]))
         output, _ = process.communicate(timeout=20)
     assert process.returncode == 2
-    assert "Cannot listen" in output
+    assert "Address already in use. Try another --port." in output
 
 
 def test_a_wrong_setting_is_named(start) -> None:

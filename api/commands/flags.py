@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 from pydantic import ValidationError
@@ -34,14 +34,18 @@ def take_settings(command: Callable[[Settings, bool], None]) -> Callable[..., No
 
 
 def to_flag(name: str) -> inspect.Parameter:
-    """The flag of the setting `name`; its help shows the environment variable and the default."""
+    """The flag of the setting `name`, in few columns: its variable is named alike, and not shown."""
     field = Settings.model_fields[name]
     kind: Any = str if get_origin(field.annotation) is tuple else field.annotation
+    choices = f"One of {', '.join(get_args(kind))}." if get_origin(kind) is Literal else ""
+    default = f"Default: {field.default}." if field.default else ""
     option = typer.Option(
         f"--{name.replace('_', '-')}",
         envvar=f"{PREFIX}{name.upper()}",
-        help=field.description,
-        show_default=str(field.default) if field.default else False,
+        metavar="<word>" if choices else None,
+        show_envvar=False,
+        help=" ".join(part for part in (field.description, choices, default) if part),
+        show_default=False,
     )
     annotation = Annotated[kind | None, option]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)

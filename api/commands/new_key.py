@@ -10,7 +10,7 @@ from sameface.api.access.keys import make_key
 from sameface.api.commands.flags import AsJson
 from sameface.api.settings import PREFIX
 
-console = Console()
+console = Console(highlight=False)
 app = typer.Typer()
 
 

@@ -31,7 +31,7 @@ app = typer.Typer()
 @app.command("serve")
 @take_settings
 def serve(settings: Settings, as_json: bool) -> None:
-    """Serve over HTTP; every flag can also be set in the environment."""
+    """Serve over HTTP; every flag can also be set in the environment, --port as SAMEFACE_PORT."""
     start_logging(settings.log_level, settings.log_format)
     use_few_arenas()
     warn_of_unknown_variables()
@@ -119,8 +119,9 @@ def listen(settings: Settings) -> socket.socket:
     try:
         return socket.create_server((settings.host, settings.port), family=family)
     except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else error  # Python's own words repeat the address
         raise CannotServe(
-            f"Cannot listen on {settings.host}, port {settings.port}: {error.strerror}. Try another --port."
+            f"Cannot listen on {settings.host}, port {settings.port}: {reason}. Try another --port."
         ) from error
 
 

@@ -40,7 +40,7 @@ def read_photo(value: Any) -> Any:
     if not isinstance(value, dict) or set(value) != {"base64"} or not isinstance(value["base64"], str):
         raise ValueError('an image is sent as a file part, or in JSON as {"base64": "..."}')
     if value["base64"].startswith("data:"):
-        raise ValueError("send the base64 alone, without the `data:...;base64,` before it")
+        raise ValueError("should be the base64 alone, without the `data:...;base64,` before it")
     try:
         return base64.b64decode(value["base64"], validate=True)
     except (binascii.Error, ValueError) as error:

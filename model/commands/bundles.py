@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from sameface.model.bundles.bundle import MANIFEST, Bundle, load_bundle, read_json, save_bundle
 from sameface.model.bundles.contract import read_contract
@@ -16,7 +15,7 @@ from sameface.model.bundles.published import MODELS
 from sameface.model.bundles.pull import pull_model, pull_portraits
 from sameface.model.commands.answers import describe_list
 from sameface.model.commands.options import AsJson, Data, Device, faces_in
-from sameface.model.commands.terminal import console, describe_bundle, print_json, report_downloads
+from sameface.model.commands.terminal import console, describe_bundle, new_table, print_json, report_downloads
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.calibration_files import name_chosen
 from sameface.model.errors import BundleRefused
@@ -109,7 +108,7 @@ def models(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
         print_json(describe_list(bundles))
         return
     columns = ("name", "kind", "dimension", "calibration", "licence", "fault")
-    table = Table(*columns)
+    table = new_table(*columns)
     for bundle in bundles:
         row = [bundle.get(column) for column in columns]
         table.add_row(*("" if value is None else escape(str(value)) for value in row))
@@ -136,11 +135,10 @@ def demo(data: Data = DEFAULT_DATA, device: Device = "auto", as_json: AsJson = F
     if as_json:
         print_json(decisions)
         return
-    table = Table("probe", "reference", "similarity", "threshold", "same person")
+    table = new_table("probe", "reference", "similarity", "threshold", "same person")
     for (probe, reference), decision in zip(pairs, decisions, strict=True):
         verdict = "[green]yes[/green]" if decision.same_person else "no"
-        table.add_row(
-            probe.name, reference.name, f"{decision.similarity:.3f}", f"{decision.threshold}", verdict
-        )
+        numbers = f"{decision.similarity:.3f}", f"{decision.threshold:.3f}"
+        table.add_row(probe.name, reference.name, *numbers, verdict)
     console.print(table)
     console.print(f"The portraits are in {folder.demo}", soft_wrap=True)

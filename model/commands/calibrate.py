@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Column, Table
 
 from sameface.model.commands.calibration_tables import show_calibration, show_next, write_serve_line
 from sameface.model.commands.options import (
@@ -18,7 +17,7 @@ from sameface.model.commands.options import (
     Groups,
     pipeline_for,
 )
-from sameface.model.commands.terminal import console, print_json, report_counts
+from sameface.model.commands.terminal import console, new_table, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.calibration import Calibration
 from sameface.model.decision.calibration_files import refuse_name, save_calibration
@@ -110,9 +109,7 @@ def show_lookalikes(lookalikes: list[Lookalikes]) -> None:
     """Print the photos of two people who look like one, if there are any."""
     if not lookalikes:
         return
-    several = Table(
-        Column("photo", overflow="fold"), Column("of another person", overflow="fold"), "similarity"
-    )
+    several = new_table("photo", "of another person", "similarity")
     for pair in lookalikes:
         several.add_row(escape(pair.file), escape(pair.other), f"{pair.similarity:.3f}")
     console.print(

@@ -5,9 +5,8 @@ import shlex
 from pathlib import Path
 
 from rich.markup import escape
-from rich.table import Table
 
-from sameface.model.commands.terminal import console
+from sameface.model.commands.terminal import console, new_table
 from sameface.model.data_folder import DEFAULT_DATA
 from sameface.model.decision.calibration import Calibration, ErrorRates, Rate
 from sameface.model.decision.rates import round_up, write_rate
@@ -25,7 +24,7 @@ def show_calibration(measured: Calibration, target_fmr: float | None = None) -> 
         f" {evidence.impostor_pairs:,} impostor pairs",
         soft_wrap=True,
     )
-    table = Table("FMR", "threshold", "FNMR", "95 % interval of the FMR", "of the FNMR")
+    table = new_table("FMR", "threshold", "FNMR", "95 % interval of the FMR", "of the FNMR")
     for number, rates in enumerate(measured.decades, 1):
         table.add_row(f"1e-{number}", *describe_rates(rates))
     console.print(table)
@@ -58,7 +57,7 @@ def show_groups(measured: Calibration, target_fmr: float | None) -> None:
     """Print the rates of the groups, if there are any, and at which rate they are compared."""
     if not measured.groups:
         return
-    table = Table("group", "people", "FMR", "FNMR", "95 % interval of the FMR", "of the FNMR")
+    table = new_table("group", "people", "FMR", "FNMR", "95 % interval of the FMR", "of the FNMR")
     for group in measured.groups:
         rates = group.rates
         table.add_row(

@@ -8,13 +8,12 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from sameface.model.bundles.bundle import find_folder, load_bundle
 from sameface.model.commands.answers import describe_list, write_time
 from sameface.model.commands.calibration_tables import show_calibration, show_next, write_serve_line
 from sameface.model.commands.options import AsJson, BundleName, Data
-from sameface.model.commands.terminal import console, print_json
+from sameface.model.commands.terminal import console, new_table, print_json
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.calibration import Calibration
 from sameface.model.decision.calibration_files import Calibrations
@@ -56,12 +55,14 @@ def list_all(bundle: BundleName, data: Data = DEFAULT_DATA, as_json: AsJson = Fa
     if as_json:
         print_json(describe_list(describe(each, opened) for each in found))
         return
-    table = Table("calibration", "people", "impostor pairs", "rates from", "measured on", "made", "in use")
+    table = new_table("calibration", "people", "rates from", "measured on", "made", "in use")
     for each in found:
-        evidence, lowest = each.evidence, write_rate(round_up(each.lowest_fmr))
-        counts = f"{evidence.people:,}", f"{evidence.impostor_pairs:,}", lowest
+        evidence = each.evidence
+        counts = f"{evidence.people:,}", write_rate(round_up(each.lowest_fmr))
         used = "[green]yes[/green]" if each.name == opened.default_name else "no"
-        table.add_row(escape(each.name), *counts, escape(evidence.data), each.created_at[:10], used)
+        table.add_row(
+            escape(each.name.partition("/")[2]), *counts, escape(evidence.data), each.created_at[:10], used
+        )
     name = escape(opened.bundle.contract.name)
     console.print(table if found else f"{name} has no calibrations: `sameface calibrate` makes one.")
 

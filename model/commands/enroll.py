@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Column, Table
 
 from sameface.collection import Collection
 from sameface.model.commands.folder_ids import choose_id
@@ -19,7 +18,7 @@ from sameface.model.commands.options import (
     Recognizer,
     faces_in,
 )
-from sameface.model.commands.terminal import console, print_json, report_counts
+from sameface.model.commands.terminal import console, count, new_table, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA
 from sameface.model.enroll import EnrolledFace, Rejection
 from sameface.model.enroll_warnings import EnrollWarning
@@ -191,9 +190,10 @@ def summarise(reports: list[FolderReport]) -> dict[str, int]:
 def show_reports(reports: list[FolderReport], collection: str) -> None:
     """Print what was enrolled, who was not, which photos were rejected, and what looks odd."""
     numbers, people = summarise(reports), sum(not report.error for report in reports)
+    enrolled = count(numbers["enrolled"], "photo", "photos")
     console.print(
-        f"{numbers['enrolled']} photos enrolled, {numbers['already_there']} were there already: {people} of"
-        f" {len(reports)} people are in {escape(collection)}.",
+        f"{enrolled} enrolled, {numbers['already_there']:,} there already: {people:,} of"
+        f" {count(len(reports), 'person is', 'people are')} in {escape(collection)}.",
         soft_wrap=True,
     )
     show_rows("not enrolled", "folder", [(r.folder, r.error["detail"]) for r in reports if r.error])
@@ -218,7 +218,7 @@ def show_rows(title: str, what: str, rows: list[tuple[Path, str]]) -> None:
     """Print a table of files and sentences, if there are any."""
     if not rows:
         return
-    table = Table(Column(what, overflow="fold"), "why", title=title, title_justify="left")
+    table = new_table(what, "why", title=title)
     for path, why in rows:
         table.add_row(escape(str(path)), escape(why))
     console.print(table)

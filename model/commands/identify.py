@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Column, Table
 
 from sameface.collection import Collection
 from sameface.in_process import Faces
@@ -20,7 +19,7 @@ from sameface.model.commands.options import (
     faces_in,
 )
 from sameface.model.commands.pictures import save_picture
-from sameface.model.commands.terminal import console, print_json, report_counts
+from sameface.model.commands.terminal import console, count, new_table, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA
 from sameface.model.decision.rates import write_rate
 from sameface.model.errors import CollectionNotFound, FolderRefused, SamefaceError
@@ -124,14 +123,18 @@ def describe_outcome(path: Path, outcome: Identification | SamefaceError) -> dic
 
 
 def show_outcomes(outcomes: dict[Path, Identification | SamefaceError], *, asked: bool) -> None:
-    """Print a table with one row per face, then the photos that failed and what the decisions rest on."""
+    """Print a table with one row per face, then the photos that failed and what the decisions rest on.
+
+    Of one photo it shows where the faces are, of several, to fit on a line, which photo.
+    """
     several = len(outcomes) > 1
-    columns = ("face", "left, top, width x height", "person", "name", "similarity")
-    table = Table(*([Column("photo", overflow="fold")] if several else []), *columns)
+    where = ("photo", "face") if several else ("face", "left, top, size")
+    table = new_table(*where, "person", "name", "similarity")
     for path, outcome in outcomes.items():
         if isinstance(outcome, Identification):
             for number, result in enumerate(outcome.results, 1):
-                table.add_row(*([escape(str(path))] if several else []), str(number), *list_cells(result))
+                place = [escape(str(path)), str(number)] if several else [str(number), describe_place(result)]
+                table.add_row(*place, *list_cells(result))
     if table.row_count:
         console.print(table)
     for path, outcome in outcomes.items():
@@ -142,18 +145,23 @@ def show_outcomes(outcomes: dict[Path, Identification | SamefaceError], *, asked
         console.print(describe_threshold(found, asked=asked), soft_wrap=True)
 
 
-def list_cells(result: IdentifiedFace) -> list[str]:
-    """The cells of a face: where it is, who it is, and the similarity of the closest person."""
+def describe_place(result: IdentifiedFace) -> str:
+    """Where a face is in its photo, in pixels."""
     box = result.face.box if result.face else None
-    place = f"{box.left:.0f}, {box.top:.0f}, {box.width:.0f} x {box.height:.0f}" if box else ""
+    return f"{box.left:.0f}, {box.top:.0f}, {box.width:.0f} x {box.height:.0f}" if box else ""
+
+
+def list_cells(result: IdentifiedFace) -> list[str]:
+    """The cells of a face: who it is, and the similarity of the closest person."""
     match = result.match
     who = [escape(match.person_id), escape(match.name or "")] if match else ["[yellow]unknown[/yellow]", ""]
-    return [place, *who, f"{result.candidates[0].similarity:.3f}" if result.candidates else ""]
+    return [*who, f"{result.candidates[0].similarity:.3f}" if result.candidates else ""]
 
 
 def describe_threshold(found: Identification, *, asked: bool) -> str:
     """What counts as a match, and the rate and the calibration that it comes from."""
-    among = f"among {found.gallery_size:,} people with {found.gallery_faces:,} faces"
+    people = count(found.gallery_size, "person", "people")
+    among = f"among {people} with {count(found.gallery_faces, 'face', 'faces')}"
     if asked:
         source = "as you asked"
     elif found.target_fpir is None:

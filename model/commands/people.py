@@ -4,11 +4,10 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from sameface.model.commands.answers import describe_collection, describe_list, describe_person
 from sameface.model.commands.options import AsJson, Data, InCollection, faces_in
-from sameface.model.commands.terminal import console, print_json
+from sameface.model.commands.terminal import console, new_table, print_json
 from sameface.model.data_folder import DEFAULT_DATA
 
 app = typer.Typer()
@@ -22,7 +21,7 @@ def collections(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
     if as_json:
         print_json(describe_list(map(describe_collection, found)))
         return
-    table = Table("collection", "people", "faces", "model", "calibration", "keeps crops")
+    table = new_table("collection", "people", "faces", "model", "calibration", "keeps crops")
     for each in found:
         crops = "yes" if each.store_crops else "no"
         counts = f"{each.people:,}", f"{each.faces:,}"
@@ -38,7 +37,7 @@ def people(collection: InCollection, data: Data = DEFAULT_DATA, as_json: AsJson 
     if as_json:
         print_json(describe_list(map(describe_person, everybody)))
         return
-    table = Table("person", "name", "faces")
+    table = new_table("person", "name", "faces")
     for person in everybody:
         table.add_row(person.person_id, escape(person.name or ""), str(len(person.faces)))
     console.print(table if everybody else f"There is nobody in {escape(collection)}.")

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.table import Table
 
 from sameface.model.commands.options import AsJson, Data, Detector, Device, PhotoFile, Recognizer, faces_in
 from sameface.model.commands.pictures import save_picture
-from sameface.model.commands.terminal import console, describe_decision, print_json
+from sameface.model.commands.terminal import console, describe_decision, new_table, print_json
 from sameface.model.data_folder import DEFAULT_DATA
 from sameface.model.errors import SamefaceError
 from sameface.model.photo.draw import draw_faces
@@ -91,7 +90,7 @@ def detect(
     if as_json:
         print_json(detection)
         return
-    table = Table("left", "top", "width", "height", "score", "quality", "issues")
+    table = new_table("left", "top", "width", "height", "score", "quality", "issues")
     for face in detection.faces:
         box = face.box
         numbers = (box.left, box.top, box.width, box.height, face.score, face.quality.score)

@@ -17,6 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
+from rich.table import Column, Table
 
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.decision.rates import write_rate
@@ -24,13 +25,23 @@ from sameface.model.faces import to_plain
 from sameface.model.observer import Progress as Report
 from sameface.model.verify import Decision
 
-console = Console()
-screen = Console(stderr=True)  # for progress and warnings, which are no part of the output
+console = Console(highlight=False)  # colours are for what they mean, not for every number
+screen = Console(stderr=True, highlight=False)  # for progress and warnings, which are no part of the output
 
 
 def print_json(value: Any) -> None:
     """Print a value, or several in lists and mappings, as JSON in the names of the HTTP API."""
     print(json.dumps(to_plain(value), indent=2))
+
+
+def new_table(*headers: str, title: str = "") -> Table:
+    """An empty table that never cuts a cell: what is too wide for the terminal is folded."""
+    return Table(*(Column(header, overflow="fold") for header in headers), title=title, title_justify="left")
+
+
+def count(number: int, one: str, several: str) -> str:
+    """A number with its noun: `1 person`, `1,200 people`."""
+    return f"{number:,} {one if number == 1 else several}"
 
 
 def describe_decision(decision: Decision) -> str:

@@ -6,12 +6,11 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from sameface.model.bundles.bundle import find_folder, load_bundle
 from sameface.model.commands.answers import describe_collection
 from sameface.model.commands.options import AsJson, CollectionName, Data, Device
-from sameface.model.commands.terminal import console, print_json, report_counts
+from sameface.model.commands.terminal import console, count, new_table, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import ArchiveRefused
 from sameface.model.store.records import Collection
@@ -59,7 +58,7 @@ def show_collection(collection: Collection, what: str, *, as_json: bool) -> None
     if as_json:
         print_json(describe_collection(collection))
         return
-    counted = f"{collection.people} people, {collection.faces} faces"
+    counted = f"{count(collection.people, 'person', 'people')}, {count(collection.faces, 'face', 'faces')}"
     console.print(f"[green]{escape(collection.name)}[/green] {escape(what)}: {counted}.", soft_wrap=True)
 
 
@@ -84,7 +83,7 @@ def show_findings(findings: list[Finding]) -> None:
     if not findings:
         console.print("Store and indexes agree.")
         return
-    table = Table("collection", "what", "repaired")
+    table = new_table("collection", "what", "repaired")
     for finding in findings:
         done = "[green]yes[/green]" if finding.repaired else "no"
         table.add_row(escape(finding.collection or ""), escape(finding.detail), done)

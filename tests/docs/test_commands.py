@@ -66,3 +66,10 @@ def test_every_script_of_the_docs_exists() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_nothing_is_installed_from_an_index_that_does_not_have_it(page: Path) -> None:
     assert not re.search(r"pip install '?sameface", page.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("command", ROOMS)
+def test_the_help_of_a_command_cuts_no_word_in_a_narrow_terminal(command: str) -> None:
+    answer = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"})
+    assert answer.exit_code == 0
+    assert "…" not in answer.output

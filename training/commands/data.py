@@ -6,10 +6,9 @@ from typing import Annotated, Literal
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from sameface.model.commands.options import AsJson, Data, Detector, Device
-from sameface.model.commands.terminal import console, print_json, report_counts
+from sameface.model.commands.terminal import console, new_table, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import PairsRefused
 from sameface.model.files import write_atomically
@@ -59,7 +58,7 @@ def show_summary(summary: Summary, out: Path) -> None:
     )
     if not summary.dropped:
         return
-    table = Table("dropped because of", "photos")
+    table = new_table("dropped because of", "photos")
     for reason, count in summary.dropped.items():
         table.add_row(reason, str(count))
     console.print(table)

@@ -21,7 +21,7 @@ from sameface.model.commands.options import (
     Groups,
     pipeline_for,
 )
-from sameface.model.commands.terminal import console, print_json, report_counts
+from sameface.model.commands.terminal import console, new_table, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA
 from sameface.model.decision.calibration import Rate
 from sameface.model.decision.rates import round_up, write_rate
@@ -134,7 +134,7 @@ def show(report: "Report") -> None:
 def make_table(report: "Report") -> Table:
     """The rates, a row for each."""
     evaluations, first = report.evaluations, report.evaluations[0]
-    table = Table(escape(first.data), *(escape(evaluation.bundle) for evaluation in evaluations))
+    table = new_table(escape(first.data), *(escape(evaluation.bundle) for evaluation in evaluations))
     if first.accuracy:
         table.add_row("accuracy", *(describe(e.accuracy.rate) for e in evaluations if e.accuracy))
     table.add_row("EER", *(describe(evaluation.eer) for evaluation in evaluations))

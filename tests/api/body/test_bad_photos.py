@@ -123,4 +123,4 @@ def test_what_phones_and_browsers_send_is_refused_with_a_hint(
 def test_a_data_url_in_json_is_refused_with_a_hint(client: httpx.Client) -> None:
     sent = {"image": {"base64": "data:image/png;base64,iVBORw0KGgo="}}
     problem = expect(client.post("/v1/detect", json=sent), 422, "invalid_request")
-    assert "send the base64 alone" in problem["detail"]
+    assert "should be the base64 alone" in problem["detail"]

@@ -46,10 +46,10 @@ def in_use(sameface: Command) -> list[str]:
 def test_they_are_listed_with_their_evidence_and_the_one_in_use(sameface: Command) -> None:
     shown = sameface("calibrations", "list", "recogniser").stdout
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown.splitlines() if "│" in line]
-    assert [(row[0], row[1], row[3], row[-1]) for row in rows] == [
-        ("tiny-recogniser/mine", "200", "3.8e-4", "no"),
-        ("tiny-recogniser/other", "200", "3.8e-4", "no"),
-        ("tiny-recogniser/shipped", "200", "3.8e-4", "yes"),
+    assert [(row[0], row[1], row[2], row[-1]) for row in rows] == [
+        ("mine", "200", "3.8e-4", "no"),
+        ("other", "200", "3.8e-4", "no"),
+        ("shipped", "200", "3.8e-4", "yes"),
     ]
 
 
