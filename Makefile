@@ -5,7 +5,7 @@ EXTRA  := $(strip $(EXTRA))
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: serve test packages browser clients train-demo torture attack check lint format openapi clean
+.PHONY: serve test packages browser clients newcomers train-demo torture attack check lint format openapi clean
 
 serve: .venv/serving-$(EXTRA)
 	$(BIN)/sameface pull
@@ -28,6 +28,10 @@ browser: .venv/developing-$(EXTRA)
 clients: .venv/developing-$(EXTRA)
 	$(BIN)/pytest tests/clients --dist=loadfile
 
+# The walk-throughs of the docs, typed as they are written: training and evaluation among them, two minutes.
+newcomers: .venv/developing-$(EXTRA)
+	$(BIN)/pytest tests/newcomers -n2
+
 train-demo: .venv/training-$(EXTRA)
 	rm -rf runs/demo
 	$(BIN)/sameface pull
@@ -36,7 +40,7 @@ train-demo: .venv/training-$(EXTRA)
 	$(BIN)/sameface train training/recipes/demo.toml --out runs/demo/run
 	$(BIN)/sameface bundle export runs/demo/run/last.pt --out runs/demo/bundle \
 	    --pairs runs/demo/strangers/pairs.txt --images runs/demo/strangers
-	$(BIN)/sameface serve --recognizer runs/demo/bundle
+	$(BIN)/sameface serve --recognizer runs/demo/bundle --port 8001
 
 torture: .venv/developing-$(EXTRA)
 	SAMEFACE_KILLS=200 SAMEFACE_SECONDS=60 $(BIN)/pytest tests/test_torture.py tests/test_workers.py
@@ -67,7 +71,7 @@ $(BIN)/python:
 .venv/serving-$(EXTRA): pyproject.toml | $(BIN)/python
 	@echo "Installing sameface into .venv (a minute, once)"
 	@rm -f .venv/serving-* .venv/training-* .venv/developing-*
-	@$(PIP) uninstall --yes onnxruntime onnxruntime-gpu faiss-cpu faiss-gpu-cu12
+	@$(PIP) uninstall --quiet --yes onnxruntime onnxruntime-gpu faiss-cpu faiss-gpu-cu12
 	@$(PIP) install --editable '.[$(EXTRA)]'
 	@touch $@
 

@@ -1,8 +1,10 @@
 """Every example of the docs works as it is written."""
 
 import json
+import os
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,4 +65,18 @@ def test_the_python_of_the_readme_runs_as_it_is_written(home: Path) -> None:
     [program] = python_blocks("README.md")
     same_person, results = run_python(program, home)
     assert same_person == "True"
-    assert "Ada" in results
+    assert "Obama" in results
+
+
+def test_the_command_line_of_the_readme_verifies_two_portraits(home: Path) -> None:
+    [line] = [line for line in console_lines("sameface", ROOT / "README.md") if line.startswith("verify")]
+    command = f"{shlex.quote(sys.executable)} -m sameface {line}"
+    said = subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=home,
+        env=os.environ | {"HOME": str(home)},
+    )
+    assert said.stdout.startswith("the same person")
