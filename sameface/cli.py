@@ -40,7 +40,7 @@ ROOMS = {
     "bundle": "sameface.training.commands.export",
 }
 HELP = {  # the first line of each docstring, so that the help imports no module
-    "serve": "Serve over HTTP; every flag can also be set in the environment.",
+    "serve": "Serve over HTTP; every flag can also be set in the environment, --port as SAMEFACE_PORT.",
     "verify": "Say whether two photos show the same person: exit code 0 if so, 1 if not.",
     "detect": "Find the faces in a photo.",
     "embed": "Print the unit embedding of every face in a photo.",
