@@ -33,6 +33,7 @@ ROOMS = {
     "calibrate": "sameface.model.commands.calibrate",
     "calibrations": "sameface.model.commands.calibrations",
     "new-key": "sameface.api.commands.new_key",
+    "doctor": "sameface.api.commands.doctor",
     "prepare": "sameface.training.commands.data",
     "synthesize": "sameface.training.commands.data",
     "pairs": "sameface.training.commands.data",
@@ -56,6 +57,7 @@ HELP = {  # the first line of each docstring, so that the help imports no module
     "evaluate": "Measure a bundle's error rates, with intervals, and write a report with curves.",
     "calibrate": "Measure a recogniser's error rates on photos of your own cameras, for your thresholds.",
     "calibrations": "List, show or remove a bundle's calibrations, or choose the one that decides.",
+    "doctor": "Look at all that serving needs, in one page for a report: exit code 1 if something is wrong.",
     "new-key": "Make an API key: the key for the client, and its hash for the server.",
     "prepare": "Cut aligned faces out of photos, to train on; run again, it goes on.",
     "synthesize": "Draw people who do not exist, and list pairs, to try training without anybody's photos.",
@@ -63,7 +65,14 @@ HELP = {  # the first line of each docstring, so that the help imports no module
     "train": "Train a network by a recipe; on Ctrl-C it keeps a checkpoint first.",
     "bundle": "Make a bundle of a checkpoint.",
 }
-EXTRAS = {"torch": "train", "tensorboard": "train", "matplotlib": "evaluate", "jinja2": "evaluate"}
+EXTRAS = {
+    "torch": "train",
+    "tensorboard": "train",
+    "matplotlib": "evaluate",
+    "jinja2": "evaluate",
+    "onnxruntime": "cpu",
+    "faiss": "cpu",
+}
 
 
 class Rooms(TyperGroup):

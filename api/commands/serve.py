@@ -6,6 +6,7 @@ import math
 import os
 import resource
 import socket
+from collections.abc import Iterator
 from difflib import get_close_matches
 
 import typer
@@ -85,13 +86,19 @@ def run_server(settings: Settings, listener: socket.socket, as_json: bool, *, an
 
 
 def warn_of_unknown_variables() -> None:
-    """Log every variable that looks like a setting and is none, with the setting that may be meant."""
+    """Log every variable that looks like a setting and is none."""
+    for fault in find_unknown_variables():
+        log.warning("%s", fault)
+
+
+def find_unknown_variables() -> Iterator[str]:
+    """A sentence for every variable that looks like a setting and is none, with what may be meant."""
     known = {name.upper() for name in Settings.model_fields}
     for variable in sorted(name for name in os.environ if name.startswith(PREFIX)):
         name = variable.removeprefix(PREFIX)
         if name not in known:
             meant = [f"; did you mean {PREFIX}{each}?" for each in get_close_matches(name, known, 1, 0.7)]
-            log.warning("%s is set, and there is no such setting%s", variable, "".join(meant))
+            yield f"{variable} is set, and there is no such setting{''.join(meant)}"
 
 
 def refuse_open_door(settings: Settings) -> None:

@@ -139,3 +139,13 @@ def test_a_server_needs_to_write(sameface: Command, home: Path, data: Path) -> N
     assert refused.returncode == 2
     assert "store_refused" in refused.stderr
     assert "may only be read" in refused.stderr
+
+
+def test_the_doctor_looks_at_it_and_says_that_nobody_can_serve_from_it(sameface: Command) -> None:
+    said = sameface("doctor", "--json")
+    found = {f"{each['part']}.{each['name']}": each for each in json.loads(said.stdout)["observations"]}
+    assert said.returncode == 1
+    assert "cannot be written" in found["data.folder"]["fault"]
+    assert found["store.content"]["value"] == "1 collections, 2 people, 4 faces"
+    assert found["store.soundness"]["fault"] is None
+    assert found["store.snapshots"]["value"].startswith("1 of 1 indexes")

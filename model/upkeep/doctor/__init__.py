@@ -1,0 +1,1 @@
+"""What `sameface doctor` looks at: the machine and its engines, the networks, the data folder."""
