@@ -94,7 +94,7 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
             allow_origins=settings.cors_origins,
             allow_methods=["*"],
             allow_headers=["*"],
-            expose_headers=["X-Request-ID", "Retry-After"],
+            expose_headers=["X-Request-ID", "Retry-After", "traceparent"],
         )
     app.add_middleware(HostCheck, settings=settings)
     app.add_middleware(

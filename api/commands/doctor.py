@@ -109,6 +109,7 @@ def show(found: list[Observation], terminal: Console) -> None:
         part = each.part
     terminal.print(table)
     faults = [each for each in found if each.fault]
-    terminal.print(f"\n{len(faults)} found wrong:" if faults else "\nNothing was found wrong.", style="bold")
+    verdict = f"{len(faults)} of these are wrong:" if faults else "Nothing was found wrong."
+    terminal.print(f"\n{verdict}", style="bold", highlight=False)
     for each in faults:
         terminal.print(Text(f"✗ {each.part}, {each.name}: {each.fault}", "red"))
