@@ -68,6 +68,17 @@ def test_nothing_is_installed_from_an_index_that_does_not_have_it(page: Path) ->
     assert not re.search(r"pip install '?sameface", page.read_text("utf-8"))
 
 
+def test_the_readme_begins_with_a_clone() -> None:
+    start = read_page("README.md").partition("## Start")[2].partition("make serve")[0]
+    assert "git clone" in start
+
+
+def test_the_page_of_training_has_the_commands_for_a_gpu_and_for_curves() -> None:
+    page = read_page("docs/training.md")
+    assert "tensorboard --logdir" in page
+    assert "torch.cuda.is_available" in page.partition("## On a GPU")[2]
+
+
 @pytest.mark.parametrize("command", ROOMS)
 def test_the_help_of_a_command_cuts_no_word_in_a_narrow_terminal(command: str) -> None:
     answer = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"})
