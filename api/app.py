@@ -39,6 +39,7 @@ from sameface.model.errors import SamefaceError
 from sameface.model.gallery.gallery import open_gallery
 from sameface.model.memory import return_freed_memory
 from sameface.model.pipeline import open_pipeline
+from sameface.model.upkeep.scheduled_backups import ScheduledBackups
 
 log = logging.getLogger("sameface")
 
@@ -58,7 +59,7 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
         yield
         tidying.cancel()
         await loading
-        for part in (app.state.pipeline, app.state.gallery):
+        for part in (app.state.pipeline, app.state.backups, app.state.gallery):
             if part:
                 part.close()
         if traces:
@@ -79,7 +80,7 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
     app.state.settings = settings
     traces = open_traces()
     app.state.metrics = TracedMetrics(traces) if traces else Metrics()
-    app.state.pipeline = app.state.gallery = app.state.failure = None
+    app.state.pipeline = app.state.gallery = app.state.backups = app.state.failure = None
     app.state.stopping = False
     app.state.store_check = StoreCheck()
     app.state.uploads = UploadBudget(settings.max_upload_bytes)
@@ -151,4 +152,6 @@ def open_parts(app: FastAPI) -> None:
     gallery = app.state.gallery = open_gallery(settings.folder.gallery, pipeline)
     gallery.load()
     app.state.metrics.ready(pipeline, gallery)
+    if settings.backup_plan:
+        app.state.backups = ScheduledBackups(gallery.store, settings.backup_plan, app.state.metrics)
     app.state.pipeline = pipeline  # last: from now on the server is ready

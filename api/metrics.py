@@ -78,6 +78,15 @@ class Metrics(Observer):
         self.cut_connections = prometheus.Counter(
             "sameface_cut_connections", "Connections that were cut, by reason.", ["reason"], registry=own
         )
+        self.last_backup = prometheus.Gauge(
+            "sameface_last_backup_timestamp_seconds",
+            "When the newest scheduled backup was made.",
+            multiprocess_mode="livemax",
+            registry=own,
+        )
+        self.failed_backups = prometheus.Counter(
+            "sameface_failed_backups", "Scheduled backups that could not be made.", registry=own
+        )
         self.runtime = prometheus.Gauge(
             "sameface_runtime",
             "What it runs on.",
@@ -105,6 +114,14 @@ class Metrics(Observer):
     def similarity(self, operation: str, value: float) -> None:
         """Observe the similarity of a decision."""
         self.similarities.labels(operation).observe(value)
+
+    def backup(self, made_at: float) -> None:
+        """Set the time of the newest backup."""
+        self.last_backup.set(made_at)
+
+    def failed_backup(self) -> None:
+        """Count a backup that could not be made."""
+        self.failed_backups.inc()
 
     def request(self, route: str, status: int, caller: str, seconds: float, problem: str | None) -> None:
         """Count a request, observe its duration and, if it got a problem, count the code `problem`."""

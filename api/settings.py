@@ -14,6 +14,7 @@ from sameface.model.photo.detect import DetectorOptions
 from sameface.model.photo.image import ImageLimits
 from sameface.model.pipeline import PipelineOptions
 from sameface.model.runtime.device import available_cores
+from sameface.model.upkeep.scheduled_backups import BackupPlan
 
 PREFIX = "SAMEFACE_"
 PILLOWS_OWN_LIMIT = 178_000_000
@@ -132,6 +133,12 @@ class Settings(BaseSettings):
         description="The recogniser's calibration to decide by; the one that was chosen, or that its bundle"
         " names.",
     )
+    backup_folder: Path | None = Field(
+        None,
+        description="Folder for backups of the gallery, which the server then makes; else it makes none.",
+    )
+    backup_hours: float = Field(24.0, gt=0, description="Hours from one backup to the next.")
+    backups_kept: int = Field(7, ge=1, description="Backups that are kept; older ones are deleted.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="How much is logged.")
     log_format: Literal["text", "json"] = Field(
         "text", description="Log lines as `text`, or as `json`: one object per line."
@@ -144,6 +151,13 @@ class Settings(BaseSettings):
     def folder(self) -> DataFolder:
         """The data folder and the paths inside it."""
         return DataFolder(self.data)
+
+    @property
+    def backup_plan(self) -> BackupPlan | None:
+        """The backups that the server makes; None for none."""
+        if self.backup_folder is None:
+            return None
+        return BackupPlan(self.backup_folder.expanduser(), self.backup_hours, self.backups_kept)
 
     @property
     def is_loopback(self) -> bool:

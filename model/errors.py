@@ -188,6 +188,12 @@ class ArchiveRefused(SamefaceError):
     code = "archive_refused"
 
 
+class BackupRefused(SamefaceError):
+    """A file is no backup of a gallery, is damaged, or cannot be written or restored."""
+
+    code = "backup_refused"
+
+
 class ReembedRefused(SamefaceError):
     """Faces of the collection lack the crops that the new recogniser would embed."""
 

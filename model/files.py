@@ -23,15 +23,29 @@ def replacing(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
+        sync_folder(path.parent)
     finally:
         part.unlink(missing_ok=True)
 
 
+def sync_folder(path: Path) -> None:
+    """Write a folder's names to the disk, so that a file that was renamed stays so after a power cut."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def open_private(path: Path) -> BinaryIO:
     """Open a file to write, its content kept, that only its owner may read and write."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
-    os.fchmod(descriptor, 0o600)  # it may have been there, readable by others
-    return os.fdopen(descriptor, "wb")
+
+    def make(name: str, _: int) -> int:
+        descriptor = os.open(name, os.O_WRONLY | os.O_CREAT, 0o600)
+        os.fchmod(descriptor, 0o600)  # it may have been there, readable by others
+        return descriptor
+
+    return open(path, "wb", opener=make)
 
 
 def make_private_file(path: Path) -> None:
@@ -82,3 +96,17 @@ def exclusive_lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
             yield False
             return
         yield True
+
+
+def hold_shared_lock(path: Path) -> BinaryIO:
+    """Open the file `path` with a shared lock, which other processes may hold too until it is closed.
+
+    Raises BlockingIOError if a process holds the lock exclusively.
+    """
+    file = path.open("rb" if path.exists() else "ab")  # where nothing may be written, it can still be held
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise
+    return file

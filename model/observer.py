@@ -32,6 +32,12 @@ class Observer:
     def similarity(self, operation: str, value: float) -> None:
         """The operation `verify` or `identify` decided on the similarity `value`."""
 
+    def backup(self, made_at: float) -> None:
+        """The newest scheduled backup is of the Unix time `made_at`."""
+
+    def failed_backup(self) -> None:
+        """A scheduled backup could not be made."""
+
 
 SILENT = Observer()
 

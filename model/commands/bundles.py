@@ -15,7 +15,7 @@ from sameface.model.bundles.published import MODELS
 from sameface.model.bundles.pull import pull_model, pull_portraits
 from sameface.model.commands.answers import describe_list
 from sameface.model.commands.options import AsJson, Data, Device, faces_in
-from sameface.model.commands.terminal import console, describe_bundle, new_table, print_json, report_downloads
+from sameface.model.commands.terminal import console, describe_bundle, new_table, print_json, report_bytes
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.calibration_files import name_chosen
 from sameface.model.errors import BundleRefused
@@ -48,7 +48,7 @@ def pull(
     if source and contract:
         bundles = [adopt_recogniser(source.expanduser(), contract.expanduser(), folder)]
     else:
-        with report_downloads() as report:
+        with report_bytes() as report:
             bundles = [pull_model(name, folder.models, report) for name in names or MODELS]
     if as_json:
         print_json([describe_bundle(bundle) for bundle in bundles])
@@ -127,7 +127,7 @@ def describe_folder(folder: Path, gallery: Path) -> dict[str, Any]:
 def demo(data: Data = DEFAULT_DATA, device: Device = "auto", as_json: AsJson = False) -> None:
     """Fetch three official portraits, two of one person, and compare them."""
     folder = DataFolder(data)
-    with report_downloads() as report:
+    with report_bytes() as report:
         paths = pull_portraits(folder.demo, report)
     pairs = list(itertools.combinations(paths, 2))
     with faces_in(data, None, None, device) as opened:

@@ -69,8 +69,8 @@ def describe_bundle(bundle: Bundle) -> dict[str, Any]:
     return bundle.describe() | {"folder": str(bundle.folder)}
 
 
-def report_downloads() -> AbstractContextManager[Report]:
-    """A progress bar per download, on a terminal."""
+def report_bytes() -> AbstractContextManager[Report]:
+    """A progress bar per file that is fetched or copied, on a terminal."""
     return show_bars(DownloadColumn(), TransferSpeedColumn())
 
 

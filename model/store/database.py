@@ -5,11 +5,12 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from typing import BinaryIO
 
 from sqlalchemy import Connection
 
 from sameface.model.errors import StoreRefused
-from sameface.model.files import make_private_file, make_private_folder
+from sameface.model.files import hold_shared_lock, make_private_file, make_private_folder
 from sameface.model.store.sqlite import WRITABLE, choose_mode, empty_log, open_engine
 
 SCRUB_SECONDS = 5.0
@@ -20,11 +21,13 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         mode = choose_mode(path)
+        self.path = path
         self.read_only = mode != WRITABLE
         if not self.read_only:
             make_private_folder(path.parent)
+        self._use = self._hold()
+        if not self.read_only:
             make_private_file(path)  # its WAL gets the same mode
-        self.path = path
         self._file = identify_file(path)
         self._scrub: threading.Timer | None = None
         self._scrubbing = threading.Lock()
@@ -97,6 +100,16 @@ class Database:
         if not self._closed and not self._moved() and not empty_log(self.path):
             self.forget_log_soon()
 
+    def _hold(self) -> BinaryIO | None:
+        """The lock that keeps a restore away; None where its file is missing and none can be made."""
+        lock = lock_of(self.path)
+        if self.read_only and not lock.exists():
+            return None
+        try:
+            return hold_shared_lock(lock)
+        except BlockingIOError:
+            raise StoreRefused(f"A backup is being restored to {self.path}: wait for it to end.") from None
+
     def _moved(self) -> bool:
         return identify_file(self.path) != self._file
 
@@ -127,6 +140,13 @@ class Database:
         until = time.monotonic() + SCRUB_SECONDS
         while promised and not self._moved() and not empty_log(self.path) and time.monotonic() < until:
             time.sleep(0.1)  # a reader needs it
+        if self._use:
+            self._use.close()
+
+
+def lock_of(path: Path) -> Path:
+    """The file that whoever has the database open holds a shared lock on, and a restore an exclusive one."""
+    return path.with_suffix(".inuse")
 
 
 def identify_file(path: Path) -> tuple[int, int] | None:

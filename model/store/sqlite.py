@@ -1,9 +1,11 @@
 """What is particular to SQLite: how it opens a file, its pragmas, its errors, and its check of the file."""
 
+import errno
 import json
 import os
 import sqlite3
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ PRAGMAS = (
     "secure_delete = ON",  # what was deleted is overwritten with zeros
 )
 MOST_FAULTS = 20  # that the integrity check lists
+PAGES_AT_ONCE = 1_000  # copied between two reports of progress
 
 TAKEN = (sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
 DAMAGED = (
@@ -131,6 +134,59 @@ def empty_log(path: Path) -> bool:
     except sqlite3.DatabaseError:  # damaged: what reads it next says so
         return True
     return bool(busy == 0)
+
+
+def leave_log(path: Path) -> None:
+    """Write the write-ahead log into the database and delete it; raises if anybody has the database open.
+
+    A damaged database is left as it is.
+    """
+    try:
+        with closing(connect(path, WRITABLE, 0.1)) as connection:
+            connection.execute("PRAGMA journal_mode = DELETE")  # which needs the database for itself
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_BUSY:
+            raise StoreRefused(f"{path} is in use: stop whatever has it open.") from error
+        if code not in DAMAGED:
+            raise name_failure(error) or error from error
+
+
+def copy_database(connection: Connection, path: Path, progress: Callable[[int, int], None]) -> None:
+    """Copy the database as the transaction of `connection` sees it into the empty file `path`.
+
+    Because all is read in that one transaction, no write makes the copy start anew, and none waits for it.
+    `progress` is called with the bytes that are copied and those in all.
+    """
+    source: Any = connection.connection.driver_connection
+    page_bytes = connection.exec_driver_sql("PRAGMA page_size").scalar_one()
+
+    def report(_: int, left: int, pages: int) -> None:
+        progress((pages - left) * page_bytes, pages * page_bytes)
+
+    try:
+        with closing(connect(path, WRITABLE)) as target:
+            for pragma in ("journal_mode = OFF", "synchronous = OFF"):  # the caller syncs the whole file
+                target.execute(f"PRAGMA {pragma}")
+            source.backup(target, pages=PAGES_AT_ONCE, progress=report)
+    except sqlite3.OperationalError as error:
+        full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
+        raise (
+            OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) if full else OSError(errno.EIO, str(error))
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise name_failure(error) or error from error
+
+
+@contextmanager
+def reading_file(path: Path) -> Iterator[Connection]:
+    """A connection to a database that nobody else has open, and that stays as it is."""
+    engine = open_engine(path, None, UNCHANGING)
+    try:
+        with engine.connect() as connection:
+            yield connection
+    finally:
+        engine.dispose()
 
 
 def find_damage(connection: Connection, check: str = "integrity_check") -> list[str]:

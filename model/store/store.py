@@ -27,7 +27,11 @@ class Store:
         self.path = path
         try:
             self._database = Database(path)
-            self.id = self._prepare()
+            try:
+                self.id = self._prepare()
+            except BaseException:
+                self._database.close()
+                raise
         except OSError as error:
             raise StoreRefused(f"{path} cannot be opened: {error.strerror}.") from error
         self.collections = Collections(self._database)

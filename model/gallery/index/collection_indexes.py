@@ -27,6 +27,7 @@ from sameface.model.store.store import Store
 
 log = logging.getLogger("sameface.index")
 
+FOLDER = "indexes"  # of the snapshots, beside the gallery's file
 SAVE_CHANGES = 1_000  # fewer changes are replayed faster than a snapshot is loaded
 SAVE_SHARE = 0.1  # of the faces that may change before a new snapshot is written
 FORGET_SECONDS = 60.0  # between two looks for snapshots that hold a deleted face
@@ -286,4 +287,10 @@ class CollectionIndexes:
 
 def open_indexes(store: Store, device: str = "cpu") -> CollectionIndexes:
     """The indexes of a store, with their snapshots in the folder `indexes` beside its file."""
-    return CollectionIndexes(store, store.path.with_name("indexes"), device)
+    return CollectionIndexes(store, store.path.with_name(FOLDER), device)
+
+
+def delete_snapshots(gallery: Path) -> None:
+    """Delete the snapshots beside a gallery's file, which nobody has open: they are made again."""
+    for path in gallery.with_name(FOLDER).glob("*"):
+        path.unlink(missing_ok=True)
