@@ -24,7 +24,7 @@ class UnreadableImage(SamefaceError):
 
 
 class UnsupportedImage(SamefaceError):
-    """The bytes are no JPEG, PNG, WebP or BMP."""
+    """The bytes are of none of the formats that are read, or of one whose extra is not installed."""
 
     code = "unsupported_image"
 

@@ -4,6 +4,7 @@ import io
 from typing import Any
 
 import numpy as np
+import pillow_heif
 from PIL import Image
 
 from tests.networks import FACE_SIDE
@@ -36,6 +37,8 @@ def draw_speck() -> Image.Image:
 
 def encode(image: Image.Image, file_format: str = "PNG", **options: Any) -> bytes:
     """The image as bytes of a format."""
+    if file_format == "HEIF":
+        pillow_heif.register_heif_opener()
     buffer = io.BytesIO()
     image.save(buffer, file_format, **options)
     return buffer.getvalue()

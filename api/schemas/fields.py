@@ -34,15 +34,18 @@ NUMBERS_SCHEMA = {
 
 
 def read_photo(value: Any) -> Any:
-    """The bytes of a photo: a form has them as they are, JSON as base64."""
+    """The bytes of a photo: a form has them as they are, JSON as base64, alone or in a data URL."""
     if isinstance(value, bytes):
         return value
     if not isinstance(value, dict) or set(value) != {"base64"} or not isinstance(value["base64"], str):
         raise ValueError('an image is sent as a file part, or in JSON as {"base64": "..."}')
-    if value["base64"].startswith("data:"):
-        raise ValueError("should be the base64 alone, without the `data:...;base64,` before it")
+    text = value["base64"]
+    if text.startswith("data:"):
+        head, comma, text = text.partition(",")
+        if not (comma and head.endswith(";base64")):
+            raise ValueError("should be base64, as a data URL too: `data:image/jpeg;base64,...`")
     try:
-        return base64.b64decode(value["base64"], validate=True)
+        return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
         raise ValueError("the base64 is not valid") from error
 
@@ -86,7 +89,7 @@ def check_name(value: str) -> str:
 
 
 class Base64Photo(BaseModel):
-    """A photo in JSON: the file's bytes as base64."""
+    """A photo in JSON: the file's bytes as base64, alone or in a data URL."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -10,7 +10,7 @@ from sameface.in_process import Faces, open_faces
 from sameface.model.data_folder import DataFolder
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
 
-PhotoFile = Annotated[Path, typer.Argument(help="A JPEG, PNG, WebP or BMP file.")]
+PhotoFile = Annotated[Path, typer.Argument(help="A JPEG, PNG, WebP, BMP, GIF, TIFF, AVIF or HEIC file.")]
 Data = Annotated[Path, typer.Option("--data", envvar="SAMEFACE_DATA", help="Folder for models and all else.")]
 Recognizer = Annotated[
     Path | None,

@@ -9,15 +9,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageFile, ImageOps
+from PIL import AvifImagePlugin, Image, ImageFile, ImageOps, features
 
-from sameface.model.errors import ImageTooLarge, UnreadableImage, UnsupportedImage
+from sameface.model.errors import ImageTooLarge, SamefaceError, UnreadableImage, UnsupportedImage
 from sameface.model.faces import Photo, Pixels
+from sameface.model.photo.avif import refuse_hidden_pixels
+from sameface.model.photo.gif import refuse_many_blocks
+from sameface.model.photo.tiff import keep_first_image
 from sameface.model.runtime.work_queue import Unwanted, stop_if_unwanted
 
 START_OF_SCAN = b"\xff\xda"  # within the data of a scan, 0xFF is always followed by 0x00
-FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
-PHOTO_NAMES = re.compile(r".*\.(jpe?g|png|webp|bmp)", re.IGNORECASE)  # of photos' files
+HEIC = "HEIF"  # as Pillow's plugin calls it
+PHOTO_NAMES = re.compile(
+    r".*\.(jpe?g|png|webp|bmp|gif|tiff?|hei[cf]|avif)", re.IGNORECASE
+)  # of photos' files
+SIGNATURES = {
+    "JPEG": (b"\xff\xd8\xff",),
+    "PNG": (b"\x89PNG\r\n\x1a\n",),
+    "BMP": (b"BM",),
+    "GIF": (b"GIF87a", b"GIF89a"),
+    "TIFF": (b"II*\0", b"MM\0*"),
+}
+HEIC_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"mif1")
 WHITE = (255, 255, 255)
 MAX_SCANS = 100  # of a JPEG: a progressive one has 6 to 18, and each costs as much as decoding all of it
 MAX_RATIO = (
@@ -58,9 +71,8 @@ def decode_coarsely(photo: Photo, limits: ImageLimits, side: int | None) -> tupl
     if isinstance(photo, Image.Image):
         refuse_too_many_pixels(photo, limits.max_pixels)
         return to_rgb(ImageOps.exif_transpose(photo)), 1
-    refuse_unlikely(photo, limits)
     try:
-        with Image.open(PhotoFile(photo, limits.max_decode_seconds), formats=FORMATS) as image:
+        with open_photo(photo, limits) as image:
             refuse_too_many_pixels(image, limits.max_pixels)
             longer = max(image.size)
             if side and longer >= 2 * side:
@@ -71,10 +83,48 @@ def decode_coarsely(photo: Photo, limits: ImageLimits, side: int | None) -> tupl
             return to_rgb(image), scale
     except Image.DecompressionBombError as error:
         raise ImageTooLarge("The image has far too many pixels.", limit=limits.max_pixels) from error
-    except (ImageTooLarge, Unwanted):
+    except (SamefaceError, Unwanted):
         raise
     except Exception as error:  # a decoder fed with hostile bytes may raise anything
         raise UnreadableImage("The image is damaged or cut short and cannot be decoded.") from error
+
+
+def open_photo(content: bytes, limits: ImageLimits) -> Image.Image:
+    """The image with its header read and none of its pixels; raises if the content is nothing to decode."""
+    found = refuse_unlikely(content, limits)
+    if found == "GIF":
+        refuse_many_blocks(content)
+    if found == "TIFF":
+        content = keep_first_image(content)
+    if found == HEIC:
+        register_heic()
+    if found == "AVIF":
+        refuse_missing_avif()
+    image = Image.open(PhotoFile(content, limits.max_decode_seconds), formats=[found])
+    if found == "AVIF":
+        refuse_hidden_pixels(content, image.width * image.height)
+    return image
+
+
+def refuse_missing_avif() -> None:
+    """Raise if Pillow was built without AVIF, which its wheels have; else let it decode on one thread."""
+    if not features.check("avif"):
+        raise UnsupportedImage(
+            "AVIF is not read here, because Pillow was built without it: convert it to JPEG."
+        )
+    AvifImagePlugin.DEFAULT_MAX_THREADS = 1
+
+
+def register_heic() -> None:
+    """Let Pillow decode HEIC, each photo on one thread; raises if the extra is not installed."""
+    try:
+        import pillow_heif
+    except ImportError:
+        raise UnsupportedImage(
+            "HEIC is not read here, because the extra `heic` is not installed (`pip install "
+            "'sameface[heic]'`): install it, or convert the photo to JPEG."
+        ) from None
+    pillow_heif.register_heif_opener(thumbnails=False, aux_images=False, depth_images=False, decode_threads=1)
 
 
 class PhotoFile(io.BytesIO):
@@ -102,36 +152,46 @@ class PhotoFile(io.BytesIO):
         return super().read(size)
 
 
-def refuse_unlikely(content: bytes, limits: ImageLimits) -> None:
-    """Raise if the content is empty, too long, of no known format, or a JPEG of too many scans."""
+def refuse_unlikely(content: bytes, limits: ImageLimits) -> str:
+    """The format; raises if the content is empty, too long, of none, or a JPEG of too many scans."""
     if not content:
         raise UnreadableImage("The image is empty.")
     if len(content) > limits.max_bytes:
         raise ImageTooLarge(f"An image may have {limits.max_bytes} bytes.", limit=limits.max_bytes)
     found = sniff_format(content)
     if found is None:
-        raise UnsupportedImage(f"Send a JPEG, PNG, WebP or BMP image; {describe_content(content)}.")
+        raise UnsupportedImage(
+            f"Send a JPEG, PNG, WebP, BMP, GIF, TIFF, AVIF or HEIC image; {describe_content(content)}."
+        )
     if found == "JPEG" and (scans := content.count(START_OF_SCAN)) > MAX_SCANS:
         raise ImageTooLarge(f"The JPEG has {scans} scans; {MAX_SCANS} are allowed.", limit=MAX_SCANS)
+    return found
 
 
 def sniff_format(photo: bytes) -> str | None:
     """The format by the first bytes, never by a file name or an HTTP header; None if it is unknown."""
-    if photo.startswith(b"\xff\xd8\xff"):
-        return "JPEG"
-    if photo.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "PNG"
     if photo.startswith(b"RIFF") and photo[8:12] == b"WEBP":
         return "WEBP"
-    return "BMP" if photo.startswith(b"BM") else None
+    if photo[4:8] == b"ftyp":
+        brands = read_brands(photo)
+        if b"avif" in brands:
+            return "AVIF"
+        return HEIC if any(brand in HEIC_BRANDS for brand in brands) else None
+    return next((name for name, starts in SIGNATURES.items() if photo.startswith(starts)), None)
+
+
+def read_brands(photo: bytes) -> list[bytes]:
+    """The four letters of each format that a file of the ISO's kind says it is."""
+    end = min(int.from_bytes(photo[:4]), 256)
+    return [photo[8:12], *(photo[place : place + 4] for place in range(16, end, 4))]
 
 
 def describe_content(content: bytes) -> str:
     """What a file of another format seems to be, for the sentence that refuses it."""
     if content[4:8] == b"ftyp":
-        return "this looks like HEIC or AVIF, as phones write it: convert it to JPEG"
+        return "this looks like a film: send one picture of it"
     if content.startswith(b"data:"):
-        return "this is a data URL: send the bytes that it encodes"
+        return "this is a data URL, which JSON takes: in a form, send the bytes that it encodes"
     return "the content is none of them"
 
 

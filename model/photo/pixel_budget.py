@@ -1,6 +1,5 @@
 """Bounds the memory of decoded photos: those of all threads together, waiting for room."""
 
-import io
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +8,7 @@ from PIL import Image
 
 from sameface.model.faces import Photo
 from sameface.model.memory import return_freed_memory
-from sameface.model.photo.image import FORMATS, ImageLimits
+from sameface.model.photo.image import ImageLimits, open_photo
 from sameface.model.runtime.work_queue import stop_if_unwanted
 
 LARGE_PHOTO = 10_000_000  # pixels, from which the allocator is asked to return what it keeps
@@ -27,7 +26,7 @@ class PixelBudget:
     @contextmanager
     def holding(self, photo: Photo) -> Iterator[None]:
         """Hold room for the pixels of `photo` during the block."""
-        pixels = count_pixels(photo, self.limits.max_pixels)
+        pixels = count_pixels(photo, self.limits)
         with self._changed:
             while self.taken and self.taken + pixels > self.limits.max_decoded_pixels:
                 self._changed.wait(LOOK_SECONDS)
@@ -43,12 +42,12 @@ class PixelBudget:
                 return_freed_memory()
 
 
-def count_pixels(photo: Photo, most: int) -> int:
-    """The pixels of a photo by its header, at most `most`; 0 if the header cannot be read."""
+def count_pixels(photo: Photo, limits: ImageLimits) -> int:
+    """The pixels of a photo by its header, at most as many as are decoded; 0 if it cannot be read."""
     if isinstance(photo, Image.Image):
-        return min(photo.width * photo.height, most)
+        return min(photo.width * photo.height, limits.max_pixels)
     try:
-        with Image.open(io.BytesIO(photo), formats=FORMATS) as image:
-            return min(image.width * image.height, most)
+        with open_photo(photo, limits) as image:
+            return min(image.width * image.height, limits.max_pixels)
     except Exception:  # a decoder fed with hostile bytes may raise anything
         return 0

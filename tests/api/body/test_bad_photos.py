@@ -10,6 +10,7 @@ import pytest
 
 from tests.api.body.memory import peak_megabytes
 from tests.api.problems import expect
+from tests.attack.crafted_photos import gif_of_comments, tiff_of_a_tile
 from tests.pictures import draw_photo, draw_speck, encode, photo_of
 
 
@@ -44,9 +45,9 @@ PHOTOS = {
     "truncated jpeg": (truncated_jpeg(), 400, "unreadable_image"),
     "truncated png": (photo_of(1)[:200], 400, "unreadable_image"),
     "text named .jpg": (b"this is no picture", 415, "unsupported_image"),
-    "gif": (as_format("GIF"), 415, "unsupported_image"),
-    "tiff": (as_format("TIFF"), 415, "unsupported_image"),
     "svg": (b'<svg xmlns="http://www.w3.org/2000/svg"/>', 415, "unsupported_image"),
+    "a TIFF of a huge tile": (tiff_of_a_tile(), 413, "image_too_large"),
+    "a GIF of comments": (gif_of_comments(), 413, "image_too_large"),
     "900 million pixels": (huge_png(), 413, "image_too_large"),
     "nobody in it": (photo_of(), 422, "no_face_found"),
     "a face of twelve pixels": (encode(draw_speck()), 422, "face_too_small"),
@@ -107,7 +108,7 @@ def test_bytes_of_any_kind_are_a_file(client: httpx.Client) -> None:
 
 
 HINTS = {
-    "HEIC": (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "convert it to JPEG"),
+    "a film": (b"\0\0\0\x18ftypisom\0\0\0\0isommp42", "send one picture of it"),
     "a data URL": (b"data:image/jpeg;base64,/9j/4AAQ", "send the bytes that it encodes"),
 }
 
@@ -120,7 +121,22 @@ def test_what_phones_and_browsers_send_is_refused_with_a_hint(
     assert hint in expect(answer, 415, "unsupported_image")["detail"]
 
 
-def test_a_data_url_in_json_is_refused_with_a_hint(client: httpx.Client) -> None:
-    sent = {"image": {"base64": "data:image/png;base64,iVBORw0KGgo="}}
-    problem = expect(client.post("/v1/detect", json=sent), 422, "invalid_request")
-    assert "should be the base64 alone" in problem["detail"]
+def test_a_data_url_is_base64_too(client: httpx.Client) -> None:
+    encoded = base64.b64encode(photo_of(1)).decode()
+    for head in ("", "data:image/png;base64,", "data:;base64,"):
+        answer = client.post("/v1/detect", json={"image": {"base64": head + encoded}})
+        assert len(answer.json()["faces"]) == 1
+
+
+@pytest.mark.parametrize(
+    "url", ["data:image/png,abc", "data:image/png;base64", "data:image/png;base64,a b", "data:"]
+)
+def test_another_data_url_is_refused(client: httpx.Client, url: str) -> None:
+    problem = expect(client.post("/v1/detect", json={"image": {"base64": url}}), 422, "invalid_request")
+    assert "base64" in problem["detail"]
+
+
+@pytest.mark.parametrize("file_format", ["GIF", "TIFF", "HEIF", "AVIF"])
+def test_a_face_is_found_in_every_format(client: httpx.Client, file_format: str) -> None:
+    photo = encode(draw_photo(1), file_format)
+    assert len(client.post("/v1/detect", files={"image": photo}).json()["faces"]) == 1

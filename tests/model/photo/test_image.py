@@ -64,13 +64,13 @@ def png_with_header(width: int, height: int, bits: int, colour_type: int, rows: 
     return b"\x89PNG\r\n\x1a\n" + chunks
 
 
-@pytest.mark.parametrize("file_format", ["JPEG", "PNG", "WEBP", "BMP"])
+@pytest.mark.parametrize("file_format", ["JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "HEIF", "AVIF"])
 def test_a_format_is_known_by_its_content(file_format: str) -> None:
     assert_shows_corners(decode_image(encode(draw_corners(), file_format), LIMITS))
 
 
 @pytest.mark.parametrize("orientation", STORED)
-@pytest.mark.parametrize("file_format", ["JPEG", "PNG", "WEBP"])
+@pytest.mark.parametrize("file_format", ["JPEG", "PNG", "WEBP", "TIFF", "HEIF", "AVIF"])
 def test_a_photo_is_upright_whichever_way_the_camera_was_held(file_format: str, orientation: int) -> None:
     how = STORED[orientation]
     stored = draw_corners() if how is None else draw_corners().transpose(how)
@@ -210,14 +210,14 @@ def test_a_signature_alone_is_unreadable() -> None:
     "content",
     [
         b"not an image",
-        encode(Image.new("RGB", (8, 8)), "GIF"),
-        encode(Image.new("RGB", (8, 8)), "TIFF"),
+        encode(Image.new("RGB", (8, 8)), "JPEG2000"),
+        encode(Image.new("RGB", (8, 8)), "ICO"),
         b'<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>',
     ],
-    ids=["text", "GIF", "TIFF", "SVG"],
+    ids=["text", "JPEG 2000", "ICO", "SVG"],
 )
 def test_other_content_is_unsupported(content: bytes) -> None:
-    with pytest.raises(UnsupportedImage, match="JPEG, PNG, WebP or BMP"):
+    with pytest.raises(UnsupportedImage, match="JPEG, PNG, WebP, BMP, GIF, TIFF, AVIF or HEIC"):
         decode_image(content, LIMITS)
 
 

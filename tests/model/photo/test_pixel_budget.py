@@ -38,10 +38,10 @@ def test_photos_wait_for_room_and_a_large_one_is_taken_alone() -> None:
 
 
 def test_the_header_tells_how_much_a_photo_will_cost() -> None:
-    assert count_pixels(encode(Image.new("RGB", (30, 20)), "WEBP"), 1000) == 600
-    assert count_pixels(Image.new("RGB", (30, 20)), 1000) == 600
-    assert count_pixels(b"nothing", 1000) == 0
-    assert count_pixels(encode(Image.new("RGB", (30, 20))), 100) == 100
+    assert count_pixels(encode(Image.new("RGB", (30, 20)), "WEBP"), ImageLimits(max_pixels=1000)) == 600
+    assert count_pixels(Image.new("RGB", (30, 20)), ImageLimits(max_pixels=1000)) == 600
+    assert count_pixels(b"nothing", ImageLimits()) == 0
+    assert count_pixels(encode(Image.new("RGB", (30, 20))), ImageLimits(max_pixels=100)) == 100
 
 
 def test_a_photo_that_nobody_wants_any_more_stops_waiting_for_room() -> None:
