@@ -17,7 +17,7 @@ from sameface.api.commands.flags import take_settings
 from sameface.api.commands.serve import find_unknown_variables, refuse_open_door
 from sameface.api.settings import PREFIX, Settings
 from sameface.api.traces import find_traces_fault, traces_wanted
-from sameface.model.commands.terminal import console, print_json
+from sameface.model.commands.terminal import console, count, print_json
 from sameface.model.errors import CannotServe
 from sameface.model.upkeep.doctor.data import examine_clock, examine_folder, examine_store
 from sameface.model.upkeep.doctor.observation import Observation
@@ -109,7 +109,7 @@ def show(found: list[Observation], terminal: Console) -> None:
         part = each.part
     terminal.print(table)
     faults = [each for each in found if each.fault]
-    verdict = f"{len(faults)} of these are wrong:" if faults else "Nothing was found wrong."
-    terminal.print(f"\n{verdict}", style="bold", highlight=False)
+    verdict = f"{count(len(faults), 'fault', 'faults')}:" if faults else "Nothing was found wrong."
+    terminal.print(f"\n{verdict}", style="bold")
     for each in faults:
         terminal.print(Text(f"✗ {each.part}, {each.name}: {each.fault}", "red"))

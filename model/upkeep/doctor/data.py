@@ -62,7 +62,7 @@ def examine_file(path: Path, size: str) -> Iterator[Observation]:
     report = report_file(path)
     older = "" if report.is_current else ", which the next start brings up to date"
     yield Observation("store", "file", f"{size}, version {report.version}{older}")
-    counted = f"{report.collections} collections, {report.people} people, {report.faces} faces"
+    counted = f"collections: {report.collections}, people: {report.people}, faces: {report.faces}"
     yield Observation("store", "content", counted)
     damage = f"{'; '.join(report.damage)}: stop the server and restore a backup" if report.damage else None
     yield Observation("store", "soundness", "damaged" if damage else "passes SQLite's quick check", damage)
@@ -77,8 +77,8 @@ def examine_indexes(path: Path) -> Iterator[Observation]:
         saved = [read_sequence(indexes.path_of(each), indexes.owner_of(each)) for each in stored]
     lags = [each.revision - number for each, number in zip(stored, saved, strict=True) if number >= 0]
     size = write_bytes(sum(each.stat().st_size for each in path.with_name("indexes").glob("*")))
-    behind = f", {sum(lags)} changes behind" if any(lags) else ""
-    yield Observation("store", "snapshots", f"{len(lags)} of {len(stored)} indexes, {size}{behind}")
+    behind = f", changes that they lack: {sum(lags)}" if any(lags) else ""
+    yield Observation("store", "snapshots", f"{len(lags)}, {size}{behind}")
 
 
 def examine_clock(folder: DataFolder) -> Iterator[Observation]:

@@ -33,7 +33,7 @@ def examine_machine() -> Iterator[Observation]:
     yield Observation("machine", "system", system)
     yield Observation("machine", "python", platform.python_version())
     processor = find_line("/proc/cpuinfo", r"model name\s*: (.+)") or platform.processor() or "unknown"
-    yield Observation("machine", "processor", f"{processor}, {available_cores()} cores for this process")
+    yield Observation("machine", "processor", f"{processor}, cores for this process: {available_cores()}")
     total, free = (find_line("/proc/meminfo", rf"{name}:\s+(\d+)") for name in ("MemTotal", "MemAvailable"))
     if total and free:
         memory = f"{write_bytes(1024 * int(total))}, {write_bytes(1024 * int(free))} available"

@@ -60,7 +60,7 @@ def test_a_sound_server_is_one_page_about_nobody(run, inhabited: Path) -> None:
     assert (said.returncode, said.stderr) == (0, "")
     assert said.stdout.rstrip().endswith("Nothing was found wrong.")
     assert [word for word in PARTS if re.search(rf"^{word}  ", said.stdout, re.MULTILINE)] == PARTS
-    assert "1 collections, 1 people, 1 faces" in said.stdout
+    assert "collections: 1, people: 1, faces: 1" in said.stdout
     assert re.search(r"tiny-detector by CPUExecutionProvider, [\d.]+ ms per photo", said.stdout)
     assert re.search(r"tiny-recogniser by CPUExecutionProvider, [\d.]+ ms per face", said.stdout)
     assert "1 read in SAMEFACE_API_KEYS" in said.stdout

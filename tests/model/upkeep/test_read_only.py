@@ -146,6 +146,6 @@ def test_the_doctor_looks_at_it_and_says_that_nobody_can_serve_from_it(sameface:
     found = {f"{each['part']}.{each['name']}": each for each in json.loads(said.stdout)["observations"]}
     assert said.returncode == 1
     assert "cannot be written" in found["data.folder"]["fault"]
-    assert found["store.content"]["value"] == "1 collections, 2 people, 4 faces"
+    assert found["store.content"]["value"] == "collections: 1, people: 2, faces: 4"
     assert found["store.soundness"]["fault"] is None
-    assert found["store.snapshots"]["value"].startswith("1 of 1 indexes")
+    assert found["store.snapshots"]["value"].startswith("1, ")
