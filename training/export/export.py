@@ -211,7 +211,7 @@ def finish_bundle(bundle: Bundle, parity: dict[str, Any], trained: Trained) -> N
     contract = replace(
         bundle.contract,
         parity={**parity, "size_bytes": bundle.path.stat().st_size},
-        published_threshold=measured["threshold"] if measured else None,
+        published_threshold=round(measured["threshold"], 6) if measured else None,
     )
     done = save_bundle(contract, bundle.path, bundle.folder)
     (bundle.folder / CARD).write_text(write_card(done, measure_cost(trained.backbone)), "utf-8")
