@@ -63,6 +63,7 @@ format: .venv/developing-$(EXTRA)
 
 openapi: .venv/developing-$(EXTRA)
 	$(BIN)/python -m tests.api.openapi.write
+	WRITE_TABLES=1 $(BIN)/pytest -n0 tests/api/access/test_scopes.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv

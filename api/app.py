@@ -9,7 +9,8 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
-from sameface.api.access.caller import ANY_KEY, READ
+from sameface.api.access.admission import Admission
+from sameface.api.access.caller import ADMITTED, ANY_KEY, READ
 from sameface.api.body.read_body import UploadBudget
 from sameface.api.dependencies import KNOWN_OPTIONS
 from sameface.api.errors import add_error_handlers
@@ -27,6 +28,7 @@ from sameface.api.routes import (
     faces,
     health,
     identify,
+    keys,
     metrics,
     models,
     people,
@@ -35,6 +37,9 @@ from sameface.api.routes import (
 from sameface.api.settings import Settings
 from sameface.api.store_check import StoreCheck
 from sameface.api.traces import TracedMetrics, open_traces
+from sameface.model.access.key_ring import KeyRing
+from sameface.model.access.limits import Limits
+from sameface.model.access.quotas import list_quotas_of_all
 from sameface.model.errors import SamefaceError
 from sameface.model.gallery.gallery import open_gallery
 from sameface.model.memory import return_freed_memory
@@ -44,6 +49,7 @@ from sameface.model.upkeep.scheduled_backups import ScheduledBackups
 log = logging.getLogger("sameface")
 
 TIDY_SECONDS = 10.0
+SAVE_USES_SECONDS = 10.0
 
 
 def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None = None) -> FastAPI:
@@ -55,11 +61,13 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         loading = asyncio.create_task(load_pipeline(app, on_loaded))
-        tidying = asyncio.create_task(return_memory_now_and_then())
+        chores = [asyncio.create_task(chore) for chore in (return_memory_now_and_then(), save_uses(ring))]
         yield
-        tidying.cancel()
+        for chore in chores:
+            chore.cancel()
         await loading
-        for part in (app.state.pipeline, app.state.backups, app.state.gallery):
+        await ring.save_uses()
+        for part in (app.state.pipeline, app.state.backups, app.state.gallery, ring, limits):
             if part:
                 part.close()
         if traces:
@@ -80,6 +88,8 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
     app.state.settings = settings
     traces = open_traces()
     app.state.metrics = TracedMetrics(traces) if traces else Metrics()
+    limits = app.state.limits = Limits(settings.folder.limits, settings.limits)
+    ring = app.state.keys = KeyRing(settings.api_keys, settings.folder.gallery)
     app.state.pipeline = app.state.gallery = app.state.backups = app.state.failure = None
     app.state.stopping = False
     app.state.store_check = StoreCheck()
@@ -88,6 +98,8 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
     add_error_handlers(app)
     publish_exactly(app)
     # The middleware added last is the outermost: a request meets it first.
+    quotas = list_quotas_of_all(settings.gallery_faces, settings.gallery_collections)
+    app.add_middleware(Admission, ring=ring, limits=limits, quotas=quotas)
     app.add_middleware(TimeLimit, seconds=settings.request_seconds)
     if settings.cors_origins:
         app.add_middleware(
@@ -95,9 +107,9 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
             allow_origins=settings.cors_origins,
             allow_methods=["*"],
             allow_headers=["*"],
-            expose_headers=["X-Request-ID", "Retry-After", "traceparent"],
+            expose_headers=["X-Request-ID", "Retry-After", "RateLimit", "RateLimit-Policy", "traceparent"],
         )
-    app.add_middleware(HostCheck, settings=settings)
+    app.add_middleware(HostCheck, settings=settings, ring=ring)
     app.add_middleware(
         RequestMeter, metrics=app.state.metrics, seconds=settings.request_seconds, traces=traces
     )
@@ -106,8 +118,8 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
 
 def add_routes(app: FastAPI, settings: Settings) -> None:
     """Add the native routes, and those that tools ask, which may add parameters of their own."""
-    for noun in (verify, faces, collections, batch, people, identify, models, calibrations):
-        app.include_router(noun.router, dependencies=[KNOWN_OPTIONS])
+    for noun in (verify, faces, collections, batch, people, identify, models, calibrations, keys):
+        app.include_router(noun.router, dependencies=[ADMITTED, KNOWN_OPTIONS])
     app.include_router(health.router)
     for page, access, key in (
         (metrics, settings.metrics, ANY_KEY),
@@ -123,6 +135,13 @@ async def return_memory_now_and_then() -> None:
     while True:
         await asyncio.sleep(TIDY_SECONDS)
         await asyncio.to_thread(return_freed_memory)
+
+
+async def save_uses(ring: KeyRing) -> None:
+    """Write now and then when keys were last used."""
+    while True:
+        await asyncio.sleep(SAVE_USES_SECONDS)
+        await ring.save_uses()
 
 
 async def load_pipeline(app: FastAPI, on_loaded: Callable[[FastAPI], None] | None) -> None:
@@ -147,6 +166,8 @@ def load_parts(app: FastAPI) -> None:
 def open_parts(app: FastAPI) -> None:
     """Open the pipeline and the gallery for its recogniser, and put both into `app.state`."""
     settings: Settings = app.state.settings
+    app.state.limits.open()
+    app.state.keys.open()  # first: until then nobody is let in
     pipeline = open_pipeline(settings.pipeline_options(), app.state.metrics)
     pipeline.thresholds.refuse_own_rate()
     gallery = app.state.gallery = open_gallery(settings.folder.gallery, pipeline)

@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import Depends, Header, Path, Request
 
 from sameface.api.errors import InvalidRequest, NotReady
+from sameface.api.middleware.request_context import context_of
 from sameface.model.gallery.gallery import Gallery as OpenGallery
 from sameface.model.pipeline import Pipeline as LoadedPipeline
 from sameface.model.store.records import ID_LENGTH, ID_PATTERN
@@ -36,8 +37,11 @@ async def get_pipeline(request: Request) -> LoadedPipeline:
 
 
 async def require_room(request: Request) -> None:
-    """Refuse a request before its upload if the queue is full."""
+    """Refuse a request before its upload if the queue is full, or if its caller may send no photo now."""
     loaded(request)[0].queue.check_room()
+    may_have_none = "collection" in request.path_params and "json" in request.headers.get("content-type", "")
+    if not may_have_none:  # where people are enrolled and searched, JSON may hold embeddings instead
+        context_of(request.scope).allowance.check_photos()
 
 
 async def refuse_unknown_options(request: Request) -> None:

@@ -14,7 +14,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from sameface.api.middleware.request_context import RequestContext, context_of
-from sameface.model.errors import Overloaded, SamefaceError, StoreDamaged, StoreRefused
+from sameface.model.errors import Overloaded, RateLimited, SamefaceError, StoreDamaged, StoreRefused
 
 log = logging.getLogger("sameface.errors")
 
@@ -34,6 +34,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "person_not_found": (404, "There is no such person"),
     "face_not_found": (404, "There is no such face"),
     "calibration_not_found": (404, "There is no such calibration"),
+    "key_not_found": (404, "There is no such API key"),
     "method_not_allowed": (405, "This address does not take this method"),
     "already_exists": (409, "It exists already and differs"),
     "idempotency_key_reused": (409, "The Idempotency-Key belongs to another request"),
@@ -53,6 +54,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "fmr_not_supported": (422, "The calibration does not support a false match rate this low"),
     "fpir_not_supported": (422, "The calibration does not support a rate this low in this gallery"),
     "overloaded": (429, "The server is busy"),
+    "rate_limited": (429, "The limit is reached"),
     "internal": (500, "Something went wrong here"),
     "not_ready": (503, "The server is still starting"),
     "store_damaged": (503, "The gallery's file is damaged"),
@@ -63,15 +65,9 @@ PROBLEMS: dict[str, tuple[int, str]] = {
 
 
 class Unauthorized(SamefaceError):
-    """The request carries no key, or an unknown one."""
+    """The request carries no key, or one that is unknown, expired, revoked or rotated out."""
 
     code = "unauthorized"
-
-
-class Forbidden(SamefaceError):
-    """The key is known and lacks the scope."""
-
-    code = "forbidden"
 
 
 class NotFound(SamefaceError):
@@ -210,7 +206,7 @@ def add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(SamefaceError)
     async def on_failure(request: Request, error: SamefaceError) -> Problem:
-        if isinstance(error, Overloaded):
+        if isinstance(error, Overloaded | RateLimited):
             error.__traceback__ = None  # frees the photos that its frames hold
             await asyncio.sleep(REFUSAL_SECONDS)
         return to_problem(error, request.scope)

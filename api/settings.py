@@ -5,15 +5,17 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
-from sameface.api.access.keys import ApiKey, parse_key
+from sameface.api.secret_files import SecretFiles
+from sameface.model.access.keys import parse_entry
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR
 from sameface.model.photo.detect import DetectorOptions
 from sameface.model.photo.image import ImageLimits
 from sameface.model.pipeline import PipelineOptions
 from sameface.model.runtime.device import available_cores
+from sameface.model.store.api_key import ApiKey, KeyLimits
 from sameface.model.upkeep.scheduled_backups import BackupPlan
 
 PREFIX = "SAMEFACE_"
@@ -31,8 +33,8 @@ def split_list(value: Any) -> Any:
 
 
 def parse_keys(value: Any) -> Any:
-    """Parse the entries that `sameface new-key` prints, separated by commas."""
-    return tuple(parse_key(entry) if isinstance(entry, str) else entry for entry in split_list(value))
+    """Parse the entries that `sameface keys create --environment` prints, separated by commas."""
+    return tuple(parse_entry(entry) if isinstance(entry, str) else entry for entry in split_list(value))
 
 
 class Settings(BaseSettings):
@@ -47,7 +49,8 @@ class Settings(BaseSettings):
         description="Listen off loopback although there are no API keys: anyone who reaches it may use it.",
     )
     api_keys: Annotated[tuple[ApiKey, ...], NoDecode, BeforeValidator(parse_keys)] = Field(
-        (), description="Hashed keys as `sameface new-key` prints them, separated by commas."
+        (),
+        description="Hashed keys as `sameface keys create --environment` prints them, separated by commas.",
     )
     cors_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)] = Field(
         (), description="Origins whose pages may call the API from a browser, separated by commas."
@@ -85,6 +88,11 @@ class Settings(BaseSettings):
     max_connections_per_address: int = Field(
         100, ge=1, description="Connections of one address at one time; loopback has no limit of its own."
     )
+    requests_per_minute: int | None = Field(None, ge=1, description="Requests a minute of all callers.")
+    photos_per_minute: int | None = Field(None, ge=1, description="Photos a minute of all callers.")
+    concurrent_requests: int | None = Field(None, ge=1, description="Requests at once of all callers.")
+    gallery_faces: int | None = Field(None, ge=1, description="Faces of all collections together.")
+    gallery_collections: int | None = Field(None, ge=1, description="Collections in all.")
     max_image_bytes: int = Field(10_000_000, ge=1, description="Bytes of one image.")
     max_image_pixels: int = Field(
         50_000_000,
@@ -147,6 +155,16 @@ class Settings(BaseSettings):
     docs: PageAccess = Field("public", description=f"/docs: {ACCESS}.")
     openapi: PageAccess = Field("public", description=f"/openapi.json: {ACCESS}.")
 
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], *sources: Any, **named: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """What pydantic asks for settings: flags, the environment, and the files of secrets."""
+        return (
+            *super().settings_customise_sources(settings_cls, *sources, **named),
+            SecretFiles(settings_cls),
+        )
+
     @property
     def folder(self) -> DataFolder:
         """The data folder and the paths inside it."""
@@ -158,6 +176,15 @@ class Settings(BaseSettings):
         if self.backup_folder is None:
             return None
         return BackupPlan(self.backup_folder.expanduser(), self.backup_hours, self.backups_kept)
+
+    @property
+    def limits(self) -> KeyLimits:
+        """The limits of all callers together, as those of a key are kept."""
+        return KeyLimits(
+            requests_per_minute=self.requests_per_minute,
+            photos_per_minute=self.photos_per_minute,
+            concurrent=self.concurrent_requests,
+        )
 
     @property
     def is_loopback(self) -> bool:

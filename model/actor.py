@@ -3,7 +3,16 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """How many faces or collections there may be, in the collections with these names or prefixes."""
+
+    counted: str  # faces or collections
+    limit: int
+    within: tuple[str, ...] | None = None  # None: all collections
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +22,7 @@ class Actor:
     caller: str = "local"  # a key's id; `anonymous` over HTTP without keys; `local` in process and on the CLI
     request_id: str | None = None
     route: str | None = None  # the route's template or the command, never a path with ids in it
+    quotas: tuple[Quota, ...] = ()  # beyond which the store takes no more from it
 
 
 LOCAL = Actor()
@@ -32,3 +42,8 @@ def acting(actor: Actor) -> Iterator[None]:
         yield
     finally:
         _acting.reset(token)
+
+
+def name_route(route: str) -> None:
+    """Say by which `route` the work is done, for the rest of the enclosing `acting` block."""
+    _acting.set(replace(_acting.get(), route=route))

@@ -33,6 +33,11 @@ class DataFolder:
         return self.root.expanduser() / "gallery.db"
 
     @property
+    def limits(self) -> Path:
+        """Counters of what callers with limits have asked for: may be deleted while no server runs."""
+        return self.root.expanduser() / "limits"
+
+    @property
     def recognizer(self) -> Path:
         """The default recogniser's bundle."""
         return self.models / "sface-2021dec"

@@ -212,6 +212,27 @@ class UpkeepRunning(SamefaceError):
     code = "upkeep_running"
 
 
+# The caller.
+
+
+class Forbidden(SamefaceError):
+    """The caller's key is known, and may not do this."""
+
+    code = "forbidden"
+
+
+class KeyNotFound(SamefaceError):
+    """No API key has this id, or the caller's own may not manage it."""
+
+    code = "key_not_found"
+
+
+class RateLimited(SamefaceError):
+    """The caller, or all callers together, may ask for no more now."""
+
+    code = "rate_limited"
+
+
 # The machine.
 
 

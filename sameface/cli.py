@@ -34,7 +34,7 @@ ROOMS = {
     "evaluate": "sameface.training.commands.evaluate",
     "calibrate": "sameface.model.commands.calibrate",
     "calibrations": "sameface.model.commands.calibrations",
-    "new-key": "sameface.api.commands.new_key",
+    "keys": "sameface.model.commands.keys",
     "doctor": "sameface.api.commands.doctor",
     "prepare": "sameface.training.commands.data",
     "synthesize": "sameface.training.commands.data",
@@ -61,8 +61,8 @@ HELP = {  # the first line of each docstring, so that the help imports no module
     "evaluate": "Measure a bundle's error rates, with intervals, and write a report with curves.",
     "calibrate": "Measure a recogniser's error rates on photos of your own cameras, for your thresholds.",
     "calibrations": "List, show or remove a bundle's calibrations, or choose the one that decides.",
+    "keys": "Make, list, show, rotate or revoke API keys.",
     "doctor": "Look at all that serving needs, in one page for a report: exit code 1 if something is wrong.",
-    "new-key": "Make an API key: the key for the client, and its hash for the server.",
     "prepare": "Cut aligned faces out of photos, to train on; run again, it goes on.",
     "synthesize": "Draw people who do not exist, and list pairs, to try training without anybody's photos.",
     "pairs": "List pairs of your own photos in the format of LFW, to measure accuracy on.",
@@ -97,9 +97,11 @@ class Rooms(TyperGroup):
         return TyperCommand(cmd_name, help=HELP[cmd_name]) if cmd_name in ROOMS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command and its remaining arguments; the former `export` and `import` are redirected."""
+        """The command and its remaining arguments; commands that were called otherwise are redirected."""
         if args[0] in ("export", "import"):
             args = redirect(args)
+        elif args[0] == "new-key":
+            args = redirect_new_key(args)
         if args[0] in ROOMS:
             return args[0], load_command(ctx, args[0]), args[1:]
         return super().resolve_command(ctx, args)
@@ -120,6 +122,17 @@ def redirect(args: list[str]) -> list[str]:
     other = "; for a checkpoint it is `sameface bundle export`" if args == ["export", "--help"] else ""
     Console(stderr=True, highlight=False).print(f"{now}{other}.", soft_wrap=True)
     return [group, *args]
+
+
+def redirect_new_key(args: list[str]) -> list[str]:
+    """The arguments of the former `new-key` as those of `keys create`, with the scopes that its own meant."""
+    now = "`sameface new-key` is called `sameface keys create --environment` now."
+    Console(stderr=True, highlight=False).print(now, soft_wrap=True)
+    words = " ".join(args[1:]).replace("--scope=", "--scope ").split()
+    if "--scope" not in words:
+        words += ["--scope", "read+write"]
+    wide = {"read": "read+search", "write": "write+admin", "read+write": "read+search+write+admin"}
+    return ["keys", "create", "--environment", *(wide.get(word, word) for word in words)]
 
 
 def hide_types_of_flags(options: list[Any]) -> None:

@@ -1,41 +1,109 @@
-"""Authenticates a request by its API key, and checks that the key has the scope of the route."""
+"""Who calls: the key of a request, its scopes, and the collections that it may touch."""
 
-from collections.abc import Awaitable, Callable
+import time
 from typing import Annotated
 
 from fastapi import Depends, Request
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.openapi.models import HTTPBearer
+from fastapi.security.base import SecurityBase
+from starlette.datastructures import Headers
+from starlette.types import Scope
 
-from sameface.api.access.keys import find_key
-from sameface.api.errors import Forbidden, Unauthorized
+from sameface.api.errors import NotReady, Unauthorized
 from sameface.api.middleware.request_context import context_of
-from sameface.api.settings import Settings
+from sameface.model.access.key_ring import KeyRing
+from sameface.model.access.keys import find_fault, hash_secret
+from sameface.model.actor import name_route
+from sameface.model.errors import CollectionNotFound, Forbidden
+from sameface.model.store.api_key import ApiKey
 
-bearer = HTTPBearer(auto_error=False, description="Needed only where the server has API keys.")
+KEY_HEADERS = ("x-api-key", "api-key")  # beside Authorization: Bearer
 
 
-def require_scope(scope: str | None) -> Callable[..., Awaitable[None]]:
-    """A FastAPI dependency: the request's key must have `scope`, unless the server has no keys.
+async def identify(scope: Scope, ring: KeyRing) -> None:
+    """Find the key of a request and put it into the request's context; without keys, nobody needs one."""
+    if not ring.is_open:
+        raise NotReady("The server is still starting.", retry_after_seconds=2)
+    await ring.refresh()
+    context = context_of(scope)
+    context.caller = authenticate(Headers(scope=scope), ring) if ring.guarded else None
+    context.admitted = True
 
-    None takes any valid key.
+
+def authenticate(headers: Headers, ring: KeyRing) -> ApiKey:
+    """The key that a request carries; raises Unauthorized without one that opens anything."""
+    secret = read_secret(headers)
+    if secret is None:
+        raise Unauthorized("Send `Authorization: Bearer`, or `X-Api-Key`, with one of the server's API keys.")
+    sha256 = hash_secret(secret)
+    key = ring.find(sha256)
+    fault = find_fault(key, sha256, time.time()) if key else "The server does not know this key."
+    if key is None or fault:
+        raise Unauthorized(f"{fault} Send one that is valid.")
+    return key
+
+
+def read_secret(headers: Headers) -> str | None:
+    """The secret in the headers of a request, None if there is none."""
+    kind, _, secret = headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer" and secret:
+        return secret.strip()
+    return next((headers[name] for name in KEY_HEADERS if headers.get(name)), None)
+
+
+async def require_admission(request: Request) -> None:
+    """A FastAPI dependency, the first of all: refuse whom the door has not let in."""
+    if refusal := context_of(request.scope).refusal:
+        raise refusal
+
+
+class RequireScope(SecurityBase):
+    """A FastAPI dependency: the caller needs one of `scopes`, or any key if none is named.
+
+    The scope is checked before the collection in the path: who lacks it learns nothing else.
     """
 
-    async def check(
-        request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
-    ) -> None:
-        settings: Settings = request.app.state.settings
-        if not settings.api_keys:
-            return
-        key = find_key(settings.api_keys, credentials.credentials) if credentials else None
-        if key is None:
-            raise Unauthorized("Send `Authorization: Bearer` with one of the server's API keys.")
-        if scope and scope not in key.scopes:
-            raise Forbidden(f"This needs a key with the scope {scope!r}.")
-        context_of(request.scope).caller = key
+    def __init__(self, *scopes: str) -> None:
+        self.scopes = scopes
+        self.model = HTTPBearer(description="Needed only where the server has API keys.")
+        self.scheme_name = "HTTPBearer"
 
-    return check
+    async def __call__(self, request: Request) -> None:
+        """Let the request go on, or raise."""
+        name_route(request.scope["route"].path)
+        context = context_of(request.scope)
+        if not context.admitted:  # a page outside of /v1 that needs a key
+            await identify(request.scope, request.app.state.keys)
+        if self.scopes:
+            refuse_without(context.caller, *self.scopes)
+        if "collection" in request.path_params:
+            refuse_unseen(context.caller, request.path_params["collection"])
 
 
-ANY_KEY = Depends(require_scope(None))
-READ = Depends(require_scope("read"))
-WRITE = Depends(require_scope("write"))
+def refuse_without(key: ApiKey | None, *scopes: str) -> None:
+    """Raise if the caller's key has none of `scopes`; without keys, everybody may do everything."""
+    if key and key.scopes.isdisjoint(scopes):
+        named = " or ".join(repr(scope) for scope in scopes)
+        raise Forbidden(f"This needs a key with the scope {named}.")
+
+
+def refuse_unseen(key: ApiKey | None, collection: str) -> None:
+    """Raise if the caller's key may not touch `collection`, as if it did not exist."""
+    if key and not key.may_touch(collection):
+        raise CollectionNotFound(f"There is no collection {collection!r}.")
+
+
+async def get_caller(request: Request) -> ApiKey | None:
+    """The key of the caller; None where the server has no keys."""
+    return context_of(request.scope).caller
+
+
+Caller = Annotated[ApiKey | None, Depends(get_caller)]
+
+ADMITTED = Depends(require_admission)
+ANY_KEY = Depends(RequireScope())
+READ = Depends(RequireScope("read"))
+READ_OR_SEARCH = Depends(RequireScope("read", "search"))
+SEARCH = Depends(RequireScope("search"))
+WRITE = Depends(RequireScope("write"))
+ADMIN = Depends(RequireScope("admin"))

@@ -80,6 +80,11 @@ def body_of(schema: type[Body]) -> Callable[[Request], Awaitable[Body]]:
     """A FastAPI dependency that reads the body into `schema`."""
     photos = find_photos(schema)
 
+    async def read_and_count(request: Request) -> Body:
+        body = await read(request)
+        context_of(request.scope).allowance.take_photos(count_photos(body, photos))
+        return body
+
     async def read(request: Request) -> Body:
         settings: Settings = request.app.state.settings
         images = sum(settings.max_images if many else 1 for many in photos.values())
@@ -105,7 +110,13 @@ def body_of(schema: type[Body]) -> Callable[[Request], Awaitable[Body]]:
         hint = f", such as curl -F {next(iter(photos))}=@photo.jpg" if photos else ""
         raise UnsupportedMediaType(f"Send multipart/form-data{hint}, or application/json.")
 
-    return read
+    return read_and_count if photos else read
+
+
+def count_photos(body: BaseModel, photos: dict[str, bool]) -> int:
+    """The number of photos in a body whose image fields are `photos`."""
+    sent = {name: getattr(body, name) for name in photos}
+    return sum(len(sent[name]) if many else sent[name] is not None for name, many in photos.items())
 
 
 def find_photos(schema: type[BaseModel]) -> dict[str, bool]:

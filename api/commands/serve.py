@@ -7,6 +7,7 @@ import os
 import resource
 import socket
 from collections.abc import Iterator
+from contextlib import closing
 from difflib import get_close_matches
 
 import typer
@@ -19,11 +20,13 @@ from sameface.api.connections import RESERVED_FILES, limit_connections
 from sameface.api.draining import DrainingServer
 from sameface.api.logs import start_logging
 from sameface.api.metrics import counting_together
+from sameface.api.secret_files import ENDING, SECRETS
 from sameface.api.settings import PREFIX, Settings
 from sameface.api.worker_processes import Supervisor
 from sameface.model.bundles.published import PORTRAITS
 from sameface.model.errors import CannotServe
 from sameface.model.memory import use_few_arenas
+from sameface.model.store.store import Store
 
 log = logging.getLogger("sameface")
 app = typer.Typer()
@@ -93,7 +96,7 @@ def warn_of_unknown_variables() -> None:
 
 def find_unknown_variables() -> Iterator[str]:
     """A sentence for every variable that looks like a setting and is none, with what may be meant."""
-    known = {name.upper() for name in Settings.model_fields}
+    known = {name.upper() for name in (*Settings.model_fields, *(f"{name}{ENDING}" for name in SECRETS))}
     for variable in sorted(name for name in os.environ if name.startswith(PREFIX)):
         name = variable.removeprefix(PREFIX)
         if name not in known:
@@ -103,10 +106,14 @@ def find_unknown_variables() -> Iterator[str]:
 
 def refuse_open_door(settings: Settings) -> None:
     """Refuse to listen off loopback without API keys, unless `listen_without_keys` is set."""
-    if not (settings.is_loopback or settings.api_keys or settings.listen_without_keys):
+    if settings.is_loopback or settings.api_keys or settings.listen_without_keys:
+        return
+    with closing(Store(settings.folder.gallery)) as store:
+        guarded = store.keys.revision > 0
+    if not guarded:
         raise CannotServe(
-            f"Refusing to listen on {settings.host} without API keys. Set {PREFIX}API_KEYS (`sameface "
-            "new-key` makes one), or say --listen-without-keys if anyone who reaches it may use it."
+            f"Refusing to listen on {settings.host} without API keys. Make one (`sameface keys create`), "
+            "or say --listen-without-keys if anyone who reaches it may use it."
         )
 
 

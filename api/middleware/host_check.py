@@ -5,8 +5,10 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sameface.api.errors import Forbidden, HostNotAllowed, to_problem
+from sameface.api.errors import HostNotAllowed, to_problem
 from sameface.api.settings import Settings
+from sameface.model.access.key_ring import KeyRing
+from sameface.model.errors import Forbidden
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 READING = ("GET", "HEAD", "OPTIONS")
@@ -20,19 +22,25 @@ class HostCheck:
     a key that the page does not have keeps it out, and where there are no keys, this does.
     """
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, ring: KeyRing) -> None:
         self.app = app
-        self.needed = not settings.api_keys and (settings.is_loopback or bool(settings.allowed_hosts))
+        self.ring = ring
+        self.wanted = settings.is_loopback or bool(settings.allowed_hosts)
         self.names = {*LOOPBACK_NAMES, *(name.lower() for name in settings.allowed_hosts)}
         self.origins = set(settings.cors_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection event."""
-        if self.needed and scope["type"] == "http":
+        if scope["type"] == "http" and self.wanted and not self.ring.guarded:
             failure = self.judge(scope["method"], Headers(scope=scope))
-            if failure:
+            if failure and not await self.is_guarded_by_now():
                 return await to_problem(failure, scope)(scope, receive, send)
         return await self.app(scope, receive, send)
+
+    async def is_guarded_by_now(self) -> bool:
+        """Whether a key keeps web pages out since a moment ago; asked only before a request is refused."""
+        await self.ring.refresh()
+        return self.ring.guarded
 
     def judge(self, method: str, headers: Headers) -> HostNotAllowed | Forbidden | None:
         """The reason to refuse a request, if there is one."""

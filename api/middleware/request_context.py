@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from starlette.types import Scope
 
-from sameface.api.access.keys import ApiKey
 from sameface.api.middleware.traceparent import TraceParent
+from sameface.model.access.keys import ANYBODY
+from sameface.model.access.limits import UNCOUNTED, Allowance
+from sameface.model.errors import SamefaceError
+from sameface.model.store.api_key import ApiKey
 
-ANONYMOUS = "anonymous"  # whoever calls without a key
 KEY = "sameface"  # the key of the context in the scope's state
 
 
@@ -55,14 +57,17 @@ class RequestContext:
     request_id: str
     deadline: Deadline
     has_body: bool  # whether the headers announce a body
+    admitted: bool = False  # whether the caller may call at all
+    refusal: SamefaceError | None = None  # or why not
     caller: ApiKey | None = None  # set once the key is checked; None where the server has no keys
+    allowance: Allowance = UNCOUNTED  # what the caller's limits leave to this request
     problem: str | None = None  # the code of the problem that was answered
     trace: TraceParent | None = None  # the server's span or, where it makes none, the caller's
 
     @property
     def caller_id(self) -> str:
         """The id of the caller's key, for logs, metrics and traces."""
-        return self.caller.key_id if self.caller else ANONYMOUS
+        return (self.caller or ANYBODY).key_id
 
 
 _current: ContextVar[RequestContext | None] = ContextVar("request", default=None)

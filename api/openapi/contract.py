@@ -19,6 +19,18 @@ REQUEST_ID: dict[str, Any] = {
 }
 
 
+# Either of them is a key; a server without keys needs none. The middleware reads them.
+KEY_SCHEMES: dict[str, Any] = {
+    "HTTPBearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "Needed only where the server has API keys.",
+    },
+    "XApiKey": {"type": "apiKey", "in": "header", "name": "X-Api-Key", "description": "The same key."},
+    "ApiKey": {"type": "apiKey", "in": "header", "name": "Api-Key", "description": "The same key."},
+}
+
+
 def name_operation(route: APIRoute) -> str:
     """The operation id of a route: its function's name, which generated clients take for a method's."""
     return route.name
@@ -33,8 +45,11 @@ def publish_exactly(app: FastAPI) -> None:
 def complete(inferred: dict[str, Any]) -> dict[str, Any]:
     """The contract with what FastAPI leaves out, and without null where null cannot be sent."""
     contract = gather_schemas(inferred)
+    contract["components"]["securitySchemes"] = KEY_SCHEMES
     for path, operations in contract["paths"].items():
         for operation in operations.values():
+            if "security" in operation:
+                operation["security"] = [{scheme: []} for scheme in KEY_SCHEMES]
             parameters = [*sort_by_place(operation.get("parameters", []), path), REQUEST_ID]
             operation["parameters"] = [
                 {**parameter, "schema": without_null(parameter["schema"])} for parameter in parameters

@@ -134,6 +134,28 @@ ENROLLED = {
         }
     ],
 }
+KEY_REQUEST = {
+    "name": "Front door",
+    "scopes": ["read", "search"],
+    "collections": ["staff", "visitors-*"],
+    "limits": {"photos_per_minute": 600},
+    "expires_at": "2126-11-16T09:30:00Z",
+}
+KEY = {
+    "key_id": "5b0c6c2f9d1e4a7788aa0113",
+    "name": "Front door",
+    "scopes": ["read", "search"],
+    "collections": ["staff", "visitors-*"],
+    "limits": {"requests_per_minute": None, "photos_per_minute": 600, "concurrent": None, "faces": None},
+    "created_at": "2026-11-16T09:30:00Z",
+    "expires_at": "2126-11-16T09:30:00Z",
+    "last_used_at": "2026-11-17T14:00:00Z",
+    "revoked_at": None,
+    "former_until": None,
+}
+KEYS = {"items": [KEY], "next_cursor": None}
+NEW_KEY = {**KEY, "last_used_at": None, "secret": "sf_wMrV2l0m3q-this-is-shown-once-6Vd1Yk8cB0"}
+ROTATED_KEY = {**NEW_KEY, "former_until": "2026-11-17T15:30:00Z"}
 CANDIDATE = {"person_id": "ada", "name": "Ada", "similarity": 0.684213, "face_id": "9f2c41d07a"}
 IDENTIFIED = {
     "collection": "staff",

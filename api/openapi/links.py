@@ -24,6 +24,7 @@ def link(*operations: str, **parameters: str) -> Links:
 
 COLLECTION = link(*COLLECTION_OPERATIONS, collection="$response.body#/name")
 PERSON = link(*PERSON_OPERATIONS, **SAME_COLLECTION, person_id="$response.body#/person_id")
+KEY = link("get_key", "rotate_key", "revoke_key", key_id="$response.body#/key_id")
 ENROLLED = {
     **PERSON,
     **link(

@@ -14,7 +14,7 @@ from sameface.api.schemas.problems import Problem
 Responses: TypeAlias = dict[int | str, dict[str, Any]]
 
 EVERYWHERE = ("host_not_allowed", "internal", "timed_out")  # of the middleware
-KEY_PROBLEMS = ("unauthorized", "forbidden", "not_ready", "invalid_request")
+KEY_PROBLEMS = ("unauthorized", "forbidden", "not_ready", "rate_limited", "invalid_request")
 STORE_PROBLEMS = ("store_damaged", "store_refused")
 COLLECTION_PROBLEMS = (*KEY_PROBLEMS, *STORE_PROBLEMS, "collection_not_found", "model_mismatch")
 RATE_PROBLEMS = ("not_calibrated", "fpir_not_supported", "calibration_not_found")
@@ -33,6 +33,7 @@ SECONDS = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type":
 HEADERS = {
     "unauthorized": {"WWW-Authenticate": {"description": "`Bearer`.", "schema": {"type": "string"}}},
     "overloaded": SECONDS,
+    "rate_limited": SECONDS,
     "not_ready": SECONDS,
 }
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
-from sameface.api.access.caller import READ, WRITE
+from sameface.api.access.caller import SEARCH, WRITE
 from sameface.api.dependencies import Collection, Gallery, IdempotencyKey, Pipeline
 from sameface.api.openapi import examples
 from sameface.api.openapi.bodies import document_batch
@@ -76,7 +76,7 @@ class Enrolling:
 
 @router.post(
     "/identify/batch",
-    dependencies=[READ],
+    dependencies=[SEARCH],
     status_code=200,  # FastAPI cannot infer the status from BatchResponse
     response_class=BatchResponse,
     openapi_extra=document_batch(ProbeEntry, {"id": "1", "image": examples.PHOTO}),

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from sameface.api.access.caller import READ, WRITE
+from sameface.api.access.caller import ADMIN, SEARCH, Caller
 from sameface.api.body.read_body import body_of
 from sameface.api.dependencies import Collection, CollectionName, Gallery
 from sameface.api.openapi import examples, links
@@ -24,7 +24,7 @@ router = APIRouter(prefix="/v1/collections", tags=["collections"])
 
 @router.put(
     "/{collection}",
-    dependencies=[WRITE],
+    dependencies=[ADMIN],
     openapi_extra=document_body(CollectionRequest, {"store_crops": False}, required=False),
     responses={
         201: {"model": CollectionResponse, **answer(examples.NEW_COLLECTION, links.COLLECTION)},
@@ -34,6 +34,7 @@ router = APIRouter(prefix="/v1/collections", tags=["collections"])
             *STORE_PROBLEMS,
             "already_exists",
             "calibration_not_found",
+            "collection_not_found",
             "storage_full",
             links=links.COLLECTION,
         ),
@@ -55,23 +56,25 @@ async def create_collection(
 
 @router.get(
     "",
-    dependencies=[READ],
+    dependencies=[SEARCH],
     responses=responses(examples.COLLECTIONS, *KEY_PROBLEMS, *STORE_PROBLEMS),
 )
 async def list_collections(
     gallery: Gallery,
+    caller: Caller,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     cursor: Annotated[str, Query(max_length=128)] = "",
 ) -> CollectionList:
-    """List collections by name."""
-    found = await gallery.readers.run(gallery.list_collections, limit, cursor)
+    """List the collections that the caller may see, by name."""
+    within = caller.collections if caller else None
+    found = await gallery.readers.run(gallery.list_collections, limit, cursor, within)
     items = [CollectionResponse.from_collection(each, gallery.index_kind(each)) for each in found]
     return CollectionList.from_collections(items, limit)
 
 
 @router.get(
     "/{collection}",
-    dependencies=[READ],
+    dependencies=[SEARCH],
     responses=responses(examples.COLLECTION, *COLLECTION_PROBLEMS, links=links.COLLECTION),
 )
 async def get_collection(collection: Collection, gallery: Gallery) -> CollectionResponse:
@@ -81,7 +84,7 @@ async def get_collection(collection: Collection, gallery: Gallery) -> Collection
 
 @router.delete(
     "/{collection}",
-    dependencies=[WRITE],
+    dependencies=[ADMIN],
     status_code=204,
     response_class=Response,  # without a content type, as there is no content
     responses=responses(

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from sameface.api.access.caller import READ
+from sameface.api.access.caller import SEARCH
 from sameface.api.body.read_body import body_of
 from sameface.api.dependencies import ROOM, CollectionName, Gallery, Pipeline
 from sameface.api.openapi import examples
@@ -13,7 +13,7 @@ from sameface.api.openapi.responses import COLLECTION_PROBLEMS, PHOTO_PROBLEMS, 
 from sameface.api.schemas.identify import IdentifyRequest, IdentifyResponse
 from sameface.model import identify as identification
 
-router = APIRouter(prefix="/v1/collections/{collection}", tags=["identify"], dependencies=[READ, ROOM])
+router = APIRouter(prefix="/v1/collections/{collection}", tags=["identify"], dependencies=[SEARCH, ROOM])
 
 
 @router.post(

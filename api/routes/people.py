@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from sameface.api.access.caller import READ, WRITE
+from sameface.api.access.caller import SEARCH, WRITE
 from sameface.api.body.read_body import body_of
 from sameface.api.dependencies import ROOM, Collection, CollectionName, Gallery, Id, IdempotencyKey, Pipeline
 from sameface.api.openapi import examples, links
@@ -63,7 +63,7 @@ async def enroll_person(
 
 @router.get(
     "",
-    dependencies=[READ],
+    dependencies=[SEARCH],
     responses=responses(examples.PEOPLE, *COLLECTION_PROBLEMS),
 )
 async def list_people(
@@ -79,7 +79,7 @@ async def list_people(
 
 @router.get(
     "/{person_id}",
-    dependencies=[READ],
+    dependencies=[SEARCH],
     responses=responses(examples.PERSON, *COLLECTION_PROBLEMS, "person_not_found", links=links.PERSON),
 )
 async def get_person(collection: Collection, person_id: Id, gallery: Gallery) -> PersonResponse:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from sameface.api.access.caller import READ
+from sameface.api.access.caller import READ_OR_SEARCH, Caller, refuse_unseen, refuse_without
 from sameface.api.body.read_body import body_of
 from sameface.api.dependencies import ROOM, Gallery, Pipeline
 from sameface.api.openapi import examples
@@ -13,7 +13,7 @@ from sameface.api.openapi.responses import PHOTO_PROBLEMS, STORE_PROBLEMS, respo
 from sameface.api.schemas.verify import VerifyRequest, VerifyResponse
 from sameface.model import verify as verification
 
-router = APIRouter(prefix="/v1", tags=["verify"], dependencies=[READ, ROOM])
+router = APIRouter(prefix="/v1", tags=["verify"], dependencies=[READ_OR_SEARCH, ROOM])
 
 
 @router.post(
@@ -35,8 +35,14 @@ router = APIRouter(prefix="/v1", tags=["verify"], dependencies=[READ, ROOM])
     ),
 )
 async def verify(
-    body: Annotated[VerifyRequest, Depends(body_of(VerifyRequest))], pipeline: Pipeline, gallery: Gallery
+    body: Annotated[VerifyRequest, Depends(body_of(VerifyRequest))],
+    pipeline: Pipeline,
+    gallery: Gallery,
+    caller: Caller,
 ) -> VerifyResponse:
     """Say whether a photo shows the same person as another photo, or as an enrolled person's."""
+    refuse_without(caller, "read" if body.collection is None else "search")
+    if body.collection is not None:
+        refuse_unseen(caller, body.collection)
     decision = await verification.verify(pipeline, gallery, body.to_request())
     return VerifyResponse.model_validate(decision)

@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from sameface.api.body.form import MAX_FIELD_BYTES
-from sameface.api.body.read_body import UploadBudget, parse_json, validate
+from sameface.api.body.read_body import UploadBudget, count_photos, find_photos, parse_json, validate
 from sameface.api.errors import BodyTooLarge, TimedOut, describe_failure, internal_error
 from sameface.api.middleware.request_context import RequestContext, context_of
 from sameface.api.settings import Settings
@@ -72,6 +72,7 @@ class BatchResponse(Response):
         self.context: RequestContext = context_of(request.scope)
         self.reader = reader_for(request.headers.get("content-type", ""), self.settings)
         self.batch = batch
+        self.photos = find_photos(batch.schema)
         self.background = None
         self.unnoted_bytes = 0
         self.status_code = 200
@@ -207,7 +208,9 @@ class BatchResponse(Response):
                 sent = validate(self.batch.schema, content)
             else:
                 sent = parse_json(content, self.batch.schema)
-            return sent, self.batch.prepare(sent)
+            prepared = self.batch.prepare(sent)
+            self.context.allowance.take_photos(count_photos(sent, self.photos))
+            return sent, prepared
         except SamefaceError as error:
             return sent, error
 

@@ -1,10 +1,13 @@
 """Records of the store as the HTTP API answers them: its names, its times, and no keys of tables."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from sameface.model.access.keys import SCOPES
 from sameface.model.gallery.index.faiss_search import choose_kind
+from sameface.model.store.api_key import ApiKey
 from sameface.model.store.records import Collection, Person
 
 
@@ -36,6 +39,17 @@ def describe_person(person: Person) -> dict[str, Any]:
         "faces": faces,
         "created_at": write_time(person.created_at),
     }
+
+
+def describe_key(key: ApiKey) -> dict[str, Any]:
+    """A key, as GET /v1/keys/{key_id} answers it: without the hashes of its secrets."""
+    same = ("key_id", "name", "collections")
+    times = ("created_at", "expires_at", "last_used_at", "revoked_at", "former_until")
+    return (
+        {field: getattr(key, field) for field in same}
+        | {"scopes": [scope for scope in SCOPES if scope in key.scopes], "limits": asdict(key.limits)}
+        | {field: moment and write_time(moment) for field in times for moment in [getattr(key, field)]}
+    )
 
 
 def write_time(seconds: float) -> str:

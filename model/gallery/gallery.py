@@ -75,9 +75,11 @@ class Roster:
         """The collection `name`."""
         return self.store.collections.get(name)
 
-    def list_collections(self, limit: int | None = None, after: str = "") -> list[Collection]:
-        """Up to `limit` collections by name, from the first whose name is greater than `after`."""
-        return self.store.collections.page(limit, after)
+    def list_collections(
+        self, limit: int | None = None, after: str = "", within: Sequence[str] | None = None
+    ) -> list[Collection]:
+        """Up to `limit` collections after the name `after`, of the names or prefixes `within`."""
+        return self.store.collections.page(limit, after, within)
 
     def delete_collection(self, name: str) -> None:
         """Delete a collection with all its people and faces, and its index."""

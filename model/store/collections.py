@@ -1,10 +1,25 @@
 """Collections in the store: create, read, delete; each has a counter of its people and of its faces."""
 
 import time
+from collections.abc import Sequence
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    bindparam,
+    delete,
+    false,
+    func,
+    insert,
+    or_,
+    select,
+    true,
+    update,
+)
 
-from sameface.model.errors import AlreadyExists, CollectionNotFound
+from sameface.model.actor import current_actor
+from sameface.model.errors import AlreadyExists, CollectionNotFound, RateLimited
+from sameface.model.store.api_key import ANYTHING
 from sameface.model.store.database import Database
 from sameface.model.store.records import Binding, Collection
 from sameface.model.store.tables import collections
@@ -26,6 +41,7 @@ class Collections:
         with self._database.writing() as connection:
             row = connection.execute(COLLECTION_NAMED, {"name": name}).one_or_none()
             if row is None:
+                refuse_over_quota(connection, "collections", 1)
                 return insert_collection(connection, name, binding), True
         found = Collection(**row._mapping)
         different = found.binding.differences(binding)
@@ -41,9 +57,14 @@ class Collections:
             raise CollectionNotFound(f"There is no collection {name!r}.")
         return Collection(**row._mapping)
 
-    def page(self, limit: int | None = None, after: str = "") -> list[Collection]:
-        """Up to `limit` collections by name, from the first whose name is greater than `after`."""
-        shown = (collections.c.name > after) & collections.c.draft.is_(None)
+    def page(
+        self, limit: int | None = None, after: str = "", within: Sequence[str] | None = None
+    ) -> list[Collection]:
+        """Up to `limit` collections by name, from the first whose name is greater than `after`.
+
+        Those that fit none of `within`, names or prefixes, are left out.
+        """
+        shown = (collections.c.name > after) & collections.c.draft.is_(None) & lies_within(within)
         wanted = select(collections).where(shown).order_by(collections.c.name).limit(limit)
         with self._database.reading() as connection:
             return [Collection(**row._mapping) for row in connection.execute(wanted)]
@@ -83,6 +104,36 @@ def insert_collection(
     }
     row = connection.execute(insert(collections).values(values).returning(*collections.c)).one()
     return Collection(**row._mapping)
+
+
+def lies_within(places: Sequence[str] | None) -> ColumnElement[bool]:
+    """The condition that a collection fits one of `places`, names or prefixes that end in `*`; None: any."""
+    if places is None:
+        return true()
+    name = collections.c.name
+    return or_(
+        false(),
+        *(
+            func.substr(name, 1, len(place) - 1) == place[:-1] if place.endswith(ANYTHING) else name == place
+            for place in places
+        ),
+    )
+
+
+def refuse_over_quota(connection: Connection, counted: str, more: int) -> None:
+    """Raise if whoever acts may not add so many `more` faces or collections."""
+    for quota in current_actor().quotas:
+        if quota.counted != counted:
+            continue
+        amount = func.sum(collections.c.faces) if counted == "faces" else func.count()
+        there = select(func.coalesce(amount, 0)).where(lies_within(quota.within))
+        found = connection.execute(there.where(collections.c.draft.is_(None))).scalar_one()
+        if found + more > quota.limit:
+            raise RateLimited(
+                f"There may be {quota.limit} {counted} here, and there are {found}: delete some, or have the "
+                "limit raised.",
+                limit=quota.limit,
+            )
 
 
 def refuse_gone(connection: Connection, collection: Collection) -> None:

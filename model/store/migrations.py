@@ -12,6 +12,7 @@ from sameface.model.store.tables import (
     calibrations,
     chosen_calibrations,
     collections,
+    keys,
     metadata,
     remembered_responses,
 )
@@ -54,8 +55,13 @@ def keep_calibrations(connection: Connection) -> None:
         table.create(connection, checkfirst=True)
 
 
+def keep_keys(connection: Connection) -> None:
+    """Version 5: a table for API keys."""
+    keys.create(connection, checkfirst=True)
+
+
 # The step at index n takes a database from version n + 1 to n + 2.
-MIGRATIONS: list[Callable[[Connection], None]] = [name_the_store, mark_drafts, keep_calibrations]
+MIGRATIONS: list[Callable[[Connection], None]] = [name_the_store, mark_drafts, keep_calibrations, keep_keys]
 VERSION = 1 + len(MIGRATIONS)
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, sel
 from sameface.model.errors import AlreadyExists, FaceNotFound, PersonNotFound
 from sameface.model.faces import Floats
 from sameface.model.store.changes import read_embeddings, record_changes
-from sameface.model.store.collections import add_to_counters, refuse_gone
+from sameface.model.store.collections import add_to_counters, refuse_gone, refuse_over_quota
 from sameface.model.store.database import Database
 from sameface.model.store.idempotency import find_responses, remember_responses
 from sameface.model.store.records import (
@@ -56,6 +56,7 @@ class People:
                 pairs = zip(newcomers, responses, strict=True)
                 newcomers = [new for new, response in pairs if response.idempotency_key not in earlier]
                 responses = [each for each in responses if each.idempotency_key not in earlier]
+            refuse_over_quota(connection, "faces", sum(len(newcomer.faces) for newcomer in newcomers))
             add_people(connection, collection, newcomers)
             remember_responses(connection, collection, responses)
         return earlier

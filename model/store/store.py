@@ -12,6 +12,7 @@ from sameface.model.store.changes import Changes
 from sameface.model.store.collections import Collections
 from sameface.model.store.database import Database
 from sameface.model.store.idempotency import IdempotencyKeys
+from sameface.model.store.keys import Keys
 from sameface.model.store.migrations import migrate, read_about, refuse_other_version
 from sameface.model.store.people import People
 
@@ -39,6 +40,7 @@ class Store:
         self.changes = Changes(self._database)
         self.idempotency_keys = IdempotencyKeys(self._database)
         self.calibrations = OwnCalibrations(self._database)
+        self.keys = Keys(self._database)
 
     @property
     def read_only(self) -> bool:

@@ -40,6 +40,14 @@ class Time(Float[float]):
         return read_time
 
 
+class MaybeTime(Float[float]):
+    """Seconds since 1970, or null."""
+
+    def result_processor(self, _: Any, __: Any) -> Callable[[Any], float | None]:
+        """What SQLAlchemy calls with every value that is read."""
+        return lambda value: None if value is None else read_time(value)
+
+
 def read_text(value: Any) -> str | None:
     """The text of a column, or null."""
     if value is None or isinstance(value, str):
@@ -146,4 +154,23 @@ chosen_calibrations = Table(
     metadata,
     Column("identity", Text, primary_key=True),
     Column("name", Text, nullable=False),  # of a calibration in the store, or in the bundle's folder
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("key_id", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("sha256", Text, nullable=False, unique=True),  # of the secret, which is kept nowhere
+    Column("scopes", JSON, nullable=False),
+    Column("collections", JSON(none_as_null=True)),  # names, or prefixes that end in `*`; null: all
+    Column("limits", JSON, nullable=False),
+    Column("created_at", Time, nullable=False),
+    Column("expires_at", MaybeTime),
+    Column("last_used_at", MaybeTime),  # to the hour
+    Column("revoked_at", MaybeTime),
+    Column("former_sha256", Text),  # of the secret before the last rotation
+    Column("former_until", MaybeTime),
+    sqlite_autoincrement=True,  # a number is never used again: limits are counted by it
 )

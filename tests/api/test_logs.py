@@ -9,9 +9,10 @@ import sys
 import httpx
 import pytest
 
-from sameface.api.access.keys import hash_key, make_key
 from sameface.api.logs import JsonLines
+from sameface.model.access.keys import hash_secret
 from tests.api.collections import make_collection
+from tests.api.keys import make_key
 from tests.api.middleware.test_traceparent import SPAN, TRACE
 from tests.conftest import address_of
 from tests.pictures import photo_of
@@ -42,7 +43,7 @@ def test_every_line_of_a_server_is_one_json_object(start, tmp_path) -> None:
         *("GET", "/v1/collections/{collection}/people/{person_id}", 404),
         TRACE,
     )
-    assert asked["caller"] == hash_key(secret)[:12]
+    assert asked["caller"] == f"environment-{hash_secret(secret)[:8]}"
     assert asked["level"] == "info"
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", asked["time"])
     refused = next(line for line in lines if line.get("status") == 401)

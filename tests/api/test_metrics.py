@@ -7,9 +7,10 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sameface.api.access.keys import hash_key, make_key
 from sameface.api.metrics import MOST_CALLERS, SHARED, Metrics
+from sameface.model.access.keys import hash_secret
 from tests.api.collections import enrol, identify, make_collection
+from tests.api.keys import make_key
 from tests.api.problems import expect
 from tests.api.routes.test_verify import verify
 from tests.conftest import Serve
@@ -104,7 +105,7 @@ def test_requests_are_counted_by_the_key_that_asked(serve: Serve) -> None:
         client.get("/v1/models", headers={"Authorization": f"Bearer {secret}"})
         client.get("/v1/models", headers={"Authorization": "Bearer sf_wrong"})
         seen = read(client)
-    assert seen[f"sameface_requests_total|{hash_key(secret)[:12]}|/v1/models|200"] == 1
+    assert seen[f"sameface_requests_total|environment-{hash_secret(secret)[:8]}|/v1/models|200"] == 1
     assert seen["sameface_requests_total|anonymous|/v1/models|401"] == 1
 
 

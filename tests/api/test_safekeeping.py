@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sameface.api.access.keys import make_key
 from tests.api.collections import enrol, identify
+from tests.api.keys import make_key
 from tests.api.problems import expect
 from tests.pictures import draw_photo, encode, photo_of
 

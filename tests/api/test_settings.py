@@ -18,7 +18,11 @@ def test_lists_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SAMEFACE_API_KEYS", f"{'a' * 64}:read,{'b' * 64}:read+write")
     settings = Settings()
     assert settings.cors_origins == ("https://a.example", "https://b.example")
-    assert [sorted(key.scopes) for key in settings.api_keys] == [["read"], ["read", "write"]]
+    found = [sorted(key.scopes) for key in settings.api_keys]
+    assert found == [
+        ["read", "search"],
+        ["admin", "read", "search", "write"],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from sameface.api.access.keys import make_key
+from tests.api.keys import make_key
 from tests.attack.watch import SAMPLE_SECONDS, Measures, read_megabytes, watching
 
 Prepare = Callable[[], None]  # called in a new process before its program

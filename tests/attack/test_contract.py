@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sameface.api.access.keys import make_key
 from tests.api.collections import enrol
+from tests.api.keys import make_key
 from tests.attack.contract_hooks import COLLECTION, PERSON
 from tests.pictures import photo_of
 

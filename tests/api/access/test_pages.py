@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from sameface.api.access.keys import make_key
+from tests.api.keys import make_key
 from tests.api.problems import expect
 
 PAGES = {"metrics": "/metrics", "docs": "/docs", "openapi": "/openapi.json"}

@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
 from sameface.api.access.keys import make_key
+
 from tests.api.collections import enrol
 from tests.conftest import Serve
 from tests.pictures import photo_of

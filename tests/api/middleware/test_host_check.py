@@ -1,13 +1,18 @@
 """A web page in a browser on this machine must not reach a server without keys."""
 
+from pathlib import Path
+
 import httpx
 import pytest
 from starlette.datastructures import Headers
 
 from sameface.api.middleware.host_check import HostCheck
 from sameface.api.settings import Settings
+from sameface.model.access.key_ring import KeyRing
 from tests.api.problems import expect
 from tests.pictures import photo_of
+
+NO_KEYS = KeyRing((), Path("nowhere"))
 
 
 @pytest.mark.parametrize(
@@ -41,15 +46,15 @@ def test_more_names_and_origins_may_be_allowed(serve) -> None:
 
 def test_off_loopback_the_names_that_are_set_count() -> None:
     outside = {"host": "0.0.0.0", "listen_without_keys": True}
-    assert not HostCheck(None, Settings(**outside)).needed
-    check = HostCheck(None, Settings(**outside, allowed_hosts="faces.test"))
-    assert check.needed
+    assert not HostCheck(None, Settings(**outside), NO_KEYS).wanted
+    check = HostCheck(None, Settings(**outside, allowed_hosts="faces.test"), NO_KEYS)
+    assert check.wanted
     assert check.judge("GET", Headers({"host": "evil.test"}))
     assert check.judge("GET", Headers({"host": "localhost:8000"})) is None
 
 
 def test_with_keys_the_key_decides(serve) -> None:
-    from sameface.api.access.keys import make_key
+    from tests.api.keys import make_key
 
     _, entry = make_key("read")
     with serve(api_keys=entry) as client:

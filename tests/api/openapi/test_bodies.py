@@ -54,7 +54,7 @@ def test_a_photo_in_json_has_a_name_of_its_own() -> None:
 
 def test_a_body_that_may_be_left_out_is_documented_so(client: httpx.Client, staff: str) -> None:
     optional = {name for name in FORMS if not OPERATIONS[name]["requestBody"]["required"]}
-    assert optional == {"create_collection", "update_person"}
+    assert optional == {"create_collection", "update_person", "rotate_key"}
     client.post(f"{staff}/people", files={"images": photo_of(1)}, data={"person_id": "ada", "name": "Ada"})
     for kind in ({}, {"Content-Type": "application/json"}, {"Content-Type": "multipart/form-data"}):
         assert client.put(staff, headers=kind).status_code == 200

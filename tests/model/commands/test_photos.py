@@ -136,17 +136,9 @@ def test_pull_says_what_is_missing(run, words: tuple[str, ...]) -> None:
     assert "Traceback" not in result.stderr
 
 
-def test_a_new_key_opens_what_its_entry_locks(run) -> None:
-    made = json.loads(run("new-key", "--scope", "read", "--json").stdout)
-    from sameface.api.access.keys import find_key, parse_key
-
-    assert find_key([parse_key(made["entry"])], made["key"]).scopes == {"read"}
-    assert run("new-key", "--scope", "admin").returncode == 2
-
-
 def test_the_help_names_every_command_and_loads_no_torch(run) -> None:
     result = run("--help")
-    for name in ("serve", "pull", "models", "verify", "detect", "embed", "demo", "new-key"):
+    for name in ("serve", "pull", "models", "verify", "detect", "embed", "demo", "keys"):
         assert name in result.stdout
     loaded = (
         "import sameface.api.commands.serve, sameface.model.commands.photos, sys\n"

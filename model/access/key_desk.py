@@ -1,0 +1,47 @@
+"""Keys that are managed by the holder of another: nobody hands out more than they have."""
+
+from sameface.model.access.keys import draw_secret, hash_secret, refuse_long_grace
+from sameface.model.errors import Forbidden, KeyNotFound
+from sameface.model.store.api_key import ApiKey
+from sameface.model.store.keys import Keys
+
+
+class KeyDesk:
+    """The keys that `manager` may manage: those without a scope or a collection that its own lacks.
+
+    A manager without a key, on a server that has none yet, may manage all.
+    """
+
+    def __init__(self, keys: Keys, manager: ApiKey | None) -> None:
+        self._keys = keys
+        self._manager = manager
+
+    def add(self, draft: ApiKey) -> ApiKey:
+        """Keep a new key; raises if it could do more than the manager's."""
+        if not self._manages(draft):
+            raise Forbidden("A key can only make keys within its own scopes and collections.")
+        return self._keys.add(draft)
+
+    def get(self, key_id: str) -> ApiKey:
+        """The key with this id."""
+        key = self._keys.get(key_id)
+        if not self._manages(key):
+            raise KeyNotFound(f"There is no key {key_id!r}.")
+        return key
+
+    def page(self, limit: int, after: str = "") -> list[ApiKey]:
+        """Up to `limit` keys by id, from the first whose id is greater than `after`."""
+        return [key for key in self._keys.page(after=after) if self._manages(key)][:limit]
+
+    def rotate(self, key_id: str, grace_seconds: float) -> tuple[ApiKey, str]:
+        """The key with a new secret, and that secret; the one before works for `grace_seconds` more."""
+        refuse_long_grace(grace_seconds)
+        secret = draw_secret()
+        return self._keys.rotate(self.get(key_id).key_id, hash_secret(secret), grace_seconds), secret
+
+    def revoke(self, key_id: str) -> None:
+        """End a key for good."""
+        self._keys.revoke(self.get(key_id).key_id)
+
+    def _manages(self, key: ApiKey) -> bool:
+        return self._manager is None or self._manager.covers(key)

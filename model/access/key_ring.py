@@ -1,0 +1,118 @@
+"""The keys that a server takes: those of its environment, and those of the store as of a moment ago."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from sameface.model.errors import SamefaceError
+from sameface.model.parallel import Threads
+from sameface.model.store.api_key import ApiKey
+from sameface.model.store.keys import HOUR
+from sameface.model.store.store import Store
+
+log = logging.getLogger("sameface.access")
+
+FRESH_SECONDS = 0.5  # that the store's keys are taken as they were read: half of what is promised
+
+
+class KeyRing:
+    """Finds keys by their secrets. Once there has been a key, here or in the store, `guarded` stays true."""
+
+    def __init__(self, environment: Sequence[ApiKey], path: Path) -> None:
+        self._environment = environment
+        self._path = path
+        self._store: Store | None = None
+        self._revision = 0
+        self._checked = -FRESH_SECONDS
+        self._checking = asyncio.Lock()
+        self._thread = Threads(1, "keys")
+        self._used: set[str] = set()  # keys whose last use is not in the store yet
+        self._by_hash = {key.sha256: key for key in environment}
+
+    def open(self) -> None:
+        """Open the store, and read its keys."""
+        self._store = Store(self._path)
+        self._read()
+
+    @property
+    def store(self) -> Store:
+        """The open store."""
+        assert self._store
+        return self._store
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the store's keys are known."""
+        return self._store is not None
+
+    @property
+    def guarded(self) -> bool:
+        """Whether callers need a key: there is one, or there was."""
+        return bool(self._environment) or self._revision > 0
+
+    async def refresh(self) -> None:
+        """Read the store's keys again if they changed since, unless that was just looked at."""
+        if not (self.is_open and self._is_stale()):
+            return
+        async with self._checking:
+            if self._is_stale():
+                try:
+                    await self._thread.run(self._read)
+                except SamefaceError as error:  # nobody can revoke a key in a store that cannot be read
+                    self._checked = time.monotonic()
+                    log.warning("keys are taken as they were last read: %s", error.detail)
+
+    def find(self, sha256: str) -> ApiKey | None:
+        """The key whose secret has this hash, now or before its last rotation.
+
+        A lookup by hash tells no more about a secret, however long it takes, than a guess does.
+        """
+        key = self._by_hash.get(sha256)
+        if key and (key.last_used_at or 0) + HOUR <= time.time():
+            self._used.add(key.key_id)
+        return key
+
+    def expect_change(self) -> None:
+        """Look into the store before the next request: this process has changed keys itself."""
+        self._checked = -FRESH_SECONDS
+
+    async def save_uses(self) -> None:
+        """Write into the store when keys were last used, to the hour."""
+        stored = {key.key_id for key in self._by_hash.values() if key.number is not None}
+        used, self._used = self._used & stored, set()
+        if used:
+            try:
+                await self._thread.run(self._save, used)
+            except SamefaceError as error:
+                log.warning("the last use of %d keys is not written: %s", len(used), error.detail)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._thread.close()
+        if self._store:
+            self._store.close()
+
+    def _is_stale(self) -> bool:
+        return time.monotonic() - self._checked >= FRESH_SECONDS
+
+    def _read(self) -> None:
+        """Read the keys, if their revision is another one than that of the last time."""
+        before, asked = self._checked, time.monotonic()
+        revision = self.store.keys.revision
+        if revision != self._revision:
+            self._index()
+            self._revision = revision
+        if self._checked == before:  # else keys were changed here meanwhile
+            self._checked = asked
+
+    def _index(self) -> None:
+        """Index the keys by the hashes of their secrets, present and former."""
+        keys = (*self._environment, *self.store.keys.page())
+        former = {key.former_sha256: key for key in keys if key.former_sha256}
+        self._by_hash = former | {key.sha256: key for key in keys}
+
+    def _save(self, used: set[str]) -> None:
+        self.store.keys.note_used(used, time.time())
+        self._index()

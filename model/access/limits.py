@@ -1,0 +1,196 @@
+"""How much a caller may ask for: requests and photos a minute, and requests at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sameface.model.access.counters import WINDOW_SECONDS, Counters, Place, seconds_until
+from sameface.model.errors import RateLimited, StorageFull
+from sameface.model.store.api_key import UNLIMITED, ApiKey, KeyLimits
+
+EVERYBODY = 0  # the place of all callers together; those of keys begin with 1
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """Whose limits are kept: a key's, or those of all callers together."""
+
+    number: int
+    limits: KeyLimits
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its limits begin with."""
+        return "all-" if self.number == EVERYBODY else ""
+
+    def says(self, what: str) -> str:
+        """A sentence about a limit."""
+        return f"{'All callers together' if self.number == EVERYBODY else 'This key'} may {what}."
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a caller is from a limit."""
+
+    name: str
+    quota: int
+    remaining: int
+    seconds: int | None  # until some of it is given back; None: when a request ends
+
+
+class Limits:
+    """Lets callers in within the limits of their keys and of all, over all processes of the machine."""
+
+    def __init__(self, folder: Path, everybody: KeyLimits = UNLIMITED) -> None:
+        self._folder = folder
+        self._everybody = [Party(EVERYBODY, everybody)] if is_counted(everybody) else []
+        self._counters: Counters | None = None
+
+    @property
+    def counters(self) -> Counters:
+        """The counters, opened on first use: most servers limit nobody."""
+        if self._counters is None:
+            self._counters = Counters(self._folder)
+        return self._counters
+
+    def open(self) -> None:
+        """Open the counters if there are any: what died before this process must not count any more."""
+        if self._folder.exists():
+            _ = self.counters
+
+    def close(self) -> None:
+        """Close the counters."""
+        if self._counters:
+            self._counters.close()
+
+    def admit(self, key: ApiKey | None) -> "Allowance":
+        """Count a request of the caller, until `leave`; raises RateLimited if that is one too many."""
+        parties = self._everybody
+        if key and key.number is not None and is_counted(key.limits):
+            parties = [Party(key.number, key.limits), *parties]
+        if not parties:
+            return UNCOUNTED
+        try:
+            allowance = Counted(self.counters, parties)
+            allowance.enter()
+        except OSError as error:
+            raise StorageFull(f"Requests cannot be counted in {self._folder}: {error.strerror}.") from error
+        return allowance
+
+
+def is_counted(limits: KeyLimits) -> bool:
+    """Whether one of the limits is counted here; enrolled faces are counted in the store."""
+    return any((limits.requests_per_minute, limits.photos_per_minute, limits.concurrent))
+
+
+class Allowance:
+    """What an admitted request may still do: without limits, everything."""
+
+    def check_photos(self) -> None:
+        """Raise RateLimited if not even one photo may be sent: better before its upload than after."""
+
+    def take_photos(self, photos: int) -> None:
+        """Count photos; raises RateLimited, and counts none, if they are too many."""
+
+    def standings(self) -> list[Standing]:
+        """How far the caller is from each limit."""
+        return []
+
+    def leave(self) -> None:
+        """The request is over."""
+
+
+UNCOUNTED = Allowance()
+
+
+class Counted(Allowance):
+    """The allowance of a request whose caller has limits."""
+
+    def __init__(self, counters: Counters, parties: Sequence[Party]) -> None:
+        self._counters = counters
+        self._parties = parties
+
+    def enter(self) -> None:
+        """Count the request, if all limits allow it."""
+        with self._counters.locked():
+            places = [self._counters.place(party.number) for party in self._parties]
+            for party, place in zip(self._parties, places, strict=True):
+                refuse_beyond(party, place, "requests", party.limits.requests_per_minute, 1)
+                refuse_crowd(party, place)
+            for place in places:
+                count(place, "requests", 1)
+                place["at_once"][self._counters.process] += 1
+
+    def check_photos(self) -> None:
+        """Raise RateLimited if not even one photo may be sent."""
+        self._take(0, needed=1)
+
+    def take_photos(self, photos: int) -> None:
+        """Count photos; raises RateLimited, and counts none, if they are too many."""
+        if photos:
+            self._take(photos, needed=photos)
+
+    def _take(self, photos: int, *, needed: int) -> None:
+        with self._counters.locked():
+            places = [self._counters.place(party.number) for party in self._parties]
+            for party, place in zip(self._parties, places, strict=True):
+                refuse_beyond(party, place, "photos", party.limits.photos_per_minute, needed)
+            for place in places:
+                count(place, "photos", photos)
+
+    def standings(self) -> list[Standing]:
+        """How far the caller is from each limit."""
+        with self._counters.locked():
+            return [
+                standing
+                for party in self._parties
+                for standing in describe(party, self._counters.place(party.number))
+            ]
+
+    def leave(self) -> None:
+        """Make room for another request."""
+        with self._counters.locked():
+            for party in self._parties:
+                self._counters.place(party.number)["at_once"][self._counters.process] -= 1
+
+
+def count(place: Place, what: str, more: int) -> None:
+    """Add to the newest bucket of a place."""
+    counts = place[what]
+    counts[int(place["second"]) % len(counts)] += more
+
+
+def refuse_beyond(party: Party, place: Place, what: str, limit: int | None, needed: int) -> None:
+    """Raise if `needed` more requests or photos are beyond the limit of a minute."""
+    if limit is None:
+        return
+    sent = int(place[what].sum())
+    if sent + needed <= limit:
+        return
+    detail = party.says(f"send {limit} {what} a minute")
+    if needed > limit:
+        raise RateLimited(f"{detail} This request alone has {needed}.", limit=limit)
+    wait = seconds_until(place[what], int(place["second"]), sent + needed - limit)
+    raise RateLimited(detail, limit=limit, retry_after_seconds=wait)
+
+
+def refuse_crowd(party: Party, place: Place) -> None:
+    """Raise if as many requests are under way as may be at once."""
+    limit = party.limits.concurrent
+    if limit is not None and int(place["at_once"].sum()) >= limit:
+        raise RateLimited(party.says(f"have {limit} requests at once"), limit=limit, retry_after_seconds=1)
+
+
+def describe(party: Party, place: Place) -> list[Standing]:
+    """The standing of a party at each of its limits."""
+    found = []
+    minutes = {"requests": party.limits.requests_per_minute, "photos": party.limits.photos_per_minute}
+    for what, limit in minutes.items():
+        if limit is not None:
+            sent = int(place[what].sum())
+            wait = seconds_until(place[what], int(place["second"]), 1) if sent else WINDOW_SECONDS
+            found.append(Standing(f"{party.prefix}{what}", limit, max(0, limit - sent), wait))
+    if party.limits.concurrent is not None:
+        left = max(0, party.limits.concurrent - int(place["at_once"].sum()))
+        found.append(Standing(f"{party.prefix}concurrent", party.limits.concurrent, left, None))
+    return found

@@ -1,0 +1,186 @@
+"""The commands about API keys: make, list, show, rotate, revoke. They need a data folder and no networks."""
+
+import re
+import time
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Column, Table
+
+from sameface.model.access.keys import (
+    GRACE_SECONDS,
+    SCOPES,
+    draft_key,
+    draw_secret,
+    hash_secret,
+    parse_entry,
+    refuse_long_grace,
+    write_entry,
+)
+from sameface.model.commands.answers import describe_key, describe_list, write_time
+from sameface.model.commands.options import AsJson, Data
+from sameface.model.commands.terminal import console, print_json
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder
+from sameface.model.errors import InvalidArgument
+from sameface.model.store.api_key import ApiKey, KeyLimits
+from sameface.model.store.store import Store
+
+app = typer.Typer()
+keys = typer.Typer(help="Make, list, show, rotate or revoke API keys.", no_args_is_help=True)
+app.add_typer(keys, name="keys")
+
+KeyId = Annotated[str, typer.Argument(help="The key's id.")]
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600}
+
+
+def open_store(data: Path) -> closing[Store]:
+    """The store of a data folder, closed at the end of the block."""
+    return closing(Store(DataFolder(data).gallery))
+
+
+@keys.command()
+def create(
+    scope: Annotated[list[str], typer.Option(help=f"What it may do: {', '.join(SCOPES)}; repeat it.")],
+    name: Annotated[str, typer.Option(help="Whose it is.")] = "",
+    collection: Annotated[
+        list[str] | None,
+        typer.Option(help="A collection, or a prefix with `*`; repeat it; default: all."),
+    ] = None,
+    expires: Annotated[str | None, typer.Option(help="After how long: 90m, 12h, 30d; or a date.")] = None,
+    requests_per_minute: Annotated[int | None, typer.Option(help="Requests a minute.")] = None,
+    photos_per_minute: Annotated[int | None, typer.Option(help="Photos a minute.")] = None,
+    concurrent: Annotated[int | None, typer.Option(help="Requests at once.")] = None,
+    faces: Annotated[int | None, typer.Option(help="Faces enrolled in its collections.")] = None,
+    environment: Annotated[
+        bool, typer.Option("--environment", help="Keep it nowhere; print its entry for SAMEFACE_API_KEYS.")
+    ] = False,
+    data: Data = DEFAULT_DATA,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key, and print its secret this once."""
+    scopes = [part for each in scope for part in each.split("+")]
+    limits = KeyLimits(
+        requests_per_minute=requests_per_minute,
+        photos_per_minute=photos_per_minute,
+        concurrent=concurrent,
+        faces=faces,
+    )
+    secret = draw_secret()
+    if environment:
+        if collection or expires or limits != KeyLimits():
+            raise InvalidArgument("In the environment, a key has a name and scopes, and nothing else.")
+        show_entry(secret, write_entry(name or "key", secret, scopes), as_json=as_json)
+        return
+    expires_at = read_expiry(expires, time.time()) if expires else None
+    with open_store(data) as store:
+        key = store.keys.add(draft_key(secret, name, scopes, collection or None, limits, expires_at))
+    show_secret(key, secret, as_json=as_json)
+
+
+def read_expiry(said: str, now: float) -> float:
+    """The moment that `said` names: a while from `now` on, or a date and perhaps a time."""
+    found = re.fullmatch(r"(\d{1,6})([smhd])", said)
+    if found:
+        return now + int(found[1]) * SECONDS[found[2]]
+    try:
+        return datetime.fromisoformat(said).timestamp()
+    except ValueError:
+        raise InvalidArgument(f"{said!r} is no time: say 90m, 12h, 30d, or a date as 2030-12-31.") from None
+
+
+def show_secret(key: ApiKey, secret: str, *, as_json: bool) -> None:
+    """Print a key with its secret."""
+    if as_json:
+        print_json(describe_key(key) | {"secret": secret})
+        return
+    console.print(f"The key {key.key_id} ({escape(key.name)}) may {', '.join(sorted(key.scopes))}.")
+    console.print(f"The client sends    Authorization: Bearer {secret}", soft_wrap=True)
+    console.print("The secret is shown this once and kept nowhere.")
+
+
+def show_entry(secret: str, entry: str, *, as_json: bool) -> None:
+    """Print a secret, and the entry by which a server knows it."""
+    if as_json:
+        print_json({"key_id": parse_entry(entry).key_id, "secret": secret, "entry": entry})
+        return
+    console.print(f"The client sends    Authorization: Bearer {secret}", soft_wrap=True)
+    console.print(f"The server knows    SAMEFACE_API_KEYS={entry}", soft_wrap=True)
+    console.print("The secret is shown this once and kept nowhere.")
+
+
+@keys.command("list")
+def list_all(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+    """List the keys, those that were revoked included."""
+    with open_store(data) as store:
+        found = store.keys.page()
+    if as_json:
+        print_json(describe_list(map(describe_key, found)))
+        return
+    table = Table(Column("key", no_wrap=True), "name", "scopes", "collections", "last used", "state")
+    for key in found:
+        places = "all" if key.collections is None else ", ".join(key.collections)
+        used = write_time(key.last_used_at)[:13] if key.last_used_at else "never"
+        table.add_row(
+            key.key_id, escape(key.name), ", ".join(sorted(key.scopes)), places, used, name_state(key)
+        )
+    console.print(table if found else "There are no keys yet: `sameface keys create` makes the first.")
+
+
+def name_state(key: ApiKey) -> str:
+    """Whether a key is valid, expired or revoked."""
+    if key.revoked_at is not None:
+        return "revoked"
+    return "expired" if key.expires_at is not None and key.expires_at <= time.time() else "valid"
+
+
+@keys.command()
+def show(key_id: KeyId, data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+    """Show a key."""
+    with open_store(data) as store:
+        described = describe_key(store.keys.get(key_id))
+    if as_json:
+        print_json(described)
+        return
+    table = Table(show_header=False)
+    for field, value in described.items():
+        table.add_row(field.replace("_", " "), escape(write_value(value)))
+    console.print(table)
+
+
+def write_value(value: Any) -> str:
+    """A field of a key for people."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {limit}" for name, limit in value.items() if limit is not None)
+    return ", ".join(value) if isinstance(value, list) else "" if value is None else str(value)
+
+
+@keys.command()
+def rotate(
+    key_id: KeyId,
+    grace: Annotated[float, typer.Option(help="Seconds that the old secret works on.")] = GRACE_SECONDS,
+    data: Data = DEFAULT_DATA,
+    as_json: AsJson = False,
+) -> None:
+    """Give a key a new secret, and print it this once; the old one works for a while."""
+    refuse_long_grace(grace)
+    secret = draw_secret()
+    with open_store(data) as store:
+        key = store.keys.rotate(key_id, hash_secret(secret), grace)
+    show_secret(key, secret, as_json=as_json)
+    if not as_json:
+        console.print(f"The old secret works until {write_time(key.former_until or 0)}.")
+
+
+@keys.command()
+def revoke(key_id: KeyId, data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+    """End a key for good: it stops working in every running server within a second."""
+    with open_store(data) as store:
+        key = store.keys.revoke(key_id)
+    if as_json:
+        print_json(describe_key(key))
+    else:
+        console.print(f"{key.key_id} ({escape(key.name)}) is revoked.")

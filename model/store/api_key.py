@@ -1,0 +1,60 @@
+"""An API key as a value: what it may do, where, how much, and until when."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+ANYTHING = "*"  # at the end of a prefix: every collection whose name begins with what stands before it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyLimits:
+    """How much may be asked of a server; None: no limit."""
+
+    requests_per_minute: int | None = None
+    photos_per_minute: int | None = None
+    concurrent: int | None = None  # requests at once
+    faces: int | None = None  # enrolled in the collections that the key may touch
+
+
+UNLIMITED = KeyLimits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKey:
+    """A key, of the store or of the environment, which knows only the hash of its secret."""
+
+    key_id: str
+    name: str
+    sha256: str  # of the secret
+    scopes: frozenset[str]
+    collections: tuple[str, ...] | None = None  # names, or prefixes that end in `*`; None: all
+    limits: KeyLimits = UNLIMITED
+    created_at: float | None = None  # None: of the environment
+    expires_at: float | None = None
+    last_used_at: float | None = None  # to the hour
+    revoked_at: float | None = None
+    former_sha256: str | None = None  # of the secret before the last rotation
+    former_until: float | None = None  # when that stops working
+    number: int | None = None  # of the row; None: of the environment
+
+    def may_touch(self, collection: str) -> bool:
+        """Whether the key may see and use `collection`, if there is one of this name."""
+        return self.collections is None or any(fits(collection, place) for place in self.collections)
+
+    def covers(self, other: "ApiKey") -> bool:
+        """Whether `other` has no scope and no collection that this key has not."""
+        if not other.scopes <= self.scopes:
+            return False
+        if self.collections is None or other.collections is None:
+            return self.collections is None
+        return all(covers(self.collections, place) for place in other.collections)
+
+
+def fits(collection: str, place: str) -> bool:
+    """Whether a collection has the name `place`, or begins with the prefix in it."""
+    return collection.startswith(place[:-1]) if place.endswith(ANYTHING) else collection == place
+
+
+def covers(places: Iterable[str], place: str) -> bool:
+    """Whether every collection that fits `place` fits one of `places`."""
+    return any(each == place or (each.endswith(ANYTHING) and place.startswith(each[:-1])) for each in places)
