@@ -1,4 +1,4 @@
-"""The server's settings, each read from a SAMEFACE_ variable or a flag of `sameface serve`."""
+"""The server's settings: each a flag of `sameface serve`, a SAMEFACE_ variable, or a key of a TOML file."""
 
 import ipaddress
 from pathlib import Path
@@ -9,6 +9,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from sameface.api.secret_files import SecretFiles
 from sameface.model.access.keys import parse_entry
+from sameface.api.config_file import PREFIX, ConfigFile
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR
 from sameface.model.photo.detect import DetectorOptions
@@ -18,7 +19,6 @@ from sameface.model.runtime.device import available_cores
 from sameface.model.store.api_key import ApiKey, KeyLimits
 from sameface.model.upkeep.scheduled_backups import BackupPlan
 
-PREFIX = "SAMEFACE_"
 PILLOWS_OWN_LIMIT = 178_000_000
 
 PageAccess = Literal["public", "key", "off"]
@@ -42,6 +42,9 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True)
 
+    config: Path | None = Field(
+        None, description="TOML file with settings by these names; flags and environment win over it."
+    )
     host: str = Field("127.0.0.1", description="Address to listen on; off loopback only with API keys.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on.")
     listen_without_keys: bool = Field(
@@ -157,13 +160,15 @@ class Settings(BaseSettings):
 
     @classmethod
     def settings_customise_sources(
-        cls, settings_cls: type[BaseSettings], *sources: Any, **named: Any
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        **_: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """What pydantic asks for settings: flags, the environment, and the files of secrets."""
-        return (
-            *super().settings_customise_sources(settings_cls, *sources, **named),
-            SecretFiles(settings_cls),
-        )
+        """Where settings come from, the first wins: arguments, environment, files of secrets, the file that
+        `config` names."""
+        return init_settings, env_settings, SecretFiles(settings_cls), ConfigFile(settings_cls)
 
     @property
     def folder(self) -> DataFolder:

@@ -15,14 +15,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def take_settings(command: Callable[[Settings, bool], None]) -> Callable[..., None]:
-    """Give `command` a flag per setting; a setting without its flag is read from the environment."""
+    """Give `command` a flag per setting; one without its flag is read from the environment or the file."""
 
     def run(as_json: bool, **flags: Any) -> None:
         given = {name: value for name, value in flags.items() if value is not None}
         try:
             settings = Settings(**given)
         except ValidationError as error:
-            faults = [f"{PREFIX}{name_field(fault).upper()}: {fault['msg']}" for fault in error.errors()]
+            faults = [f"{name_origin(name_field(fault), given)}: {fault['msg']}" for fault in error.errors()]
             raise CannotServe("; ".join(faults)) from None
         command(settings, as_json)
 
@@ -31,6 +31,12 @@ def take_settings(command: Callable[[Settings, bool], None]) -> Callable[..., No
     run.__doc__ = command.__doc__
     run.__signature__ = inspect.Signature([*flags, as_json])  # type: ignore[attr-defined]
     return run
+
+
+def name_origin(field: str, given: dict[str, Any]) -> str:
+    """The name of a setting where it was set: its variable, or its key in the file if it is not `given`."""
+    is_in_file = "config" in given and field.partition(".")[0] not in given
+    return f"{field} in {given['config']}" if is_in_file else f"{PREFIX}{field.upper()}"
 
 
 def to_flag(name: str) -> inspect.Parameter:
