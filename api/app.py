@@ -15,6 +15,7 @@ from sameface.api.body.read_body import UploadBudget
 from sameface.api.dependencies import KNOWN_OPTIONS
 from sameface.api.errors import add_error_handlers
 from sameface.api.metrics import Metrics
+from sameface.api.middleware.forwarded import Forwarded
 from sameface.api.middleware.host_check import HostCheck
 from sameface.api.middleware.request_meter import RequestMeter
 from sameface.api.middleware.time_limit import TimeLimit
@@ -113,6 +114,7 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
     app.add_middleware(
         RequestMeter, metrics=app.state.metrics, seconds=settings.request_seconds, traces=traces
     )
+    app.add_middleware(Forwarded, settings=settings)
     return app
 
 

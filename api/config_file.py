@@ -11,7 +11,6 @@ from pydantic_settings import PydanticBaseSettingsSource
 
 from sameface.model.errors import CannotServe
 
-PREFIX = "SAMEFACE_"
 WORDS = {
     bool: "true or false",
     int: "a whole number",
@@ -36,7 +35,7 @@ class ConfigFile(PydanticBaseSettingsSource):
 
 
 def read_config(path: Path, fields: dict[str, FieldInfo]) -> dict[str, Any]:
-    """Read the TOML file at `path`; CannotServe if a key is none of `fields`, or its value of another type."""
+    """Read the TOML file at `path`; CannotServe if a key is none of `fields` or its value of another type."""
     try:
         values = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
@@ -55,9 +54,7 @@ def read_config(path: Path, fields: dict[str, FieldInfo]) -> dict[str, Any]:
 
 def name_unknown(name: str, known: set[str]) -> str:
     """The sentence about a name that is not `known`, with the one that may be meant."""
-    alike = get_close_matches(
-        name.lower().removeprefix(PREFIX.lower()).replace("-", "_"), sorted(known), 1, 0.6
-    )
+    alike = get_close_matches(name.lower().removeprefix("sameface_").replace("-", "_"), sorted(known), 1, 0.6)
     return f"there is no setting {name!r}" + "".join(f" (did you mean {each!r}?)" for each in alike)
 
 

@@ -33,7 +33,7 @@ class LimitedConnection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, or abort it if there are too many."""
         super().connection_made(transport)
-        self._address = limited_address(self.client)
+        self._address = None if self.settings.trusts(self.client) else limited_address(self.client)
         self._header_bytes = 0
         self._waits_for_headers: object | None = object()  # another one for every request; None within a body
         self._refusal = BAD_REQUEST

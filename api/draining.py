@@ -2,11 +2,14 @@
 
 import logging
 import signal
+import socket
 import threading
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
+
+from sameface.api.listening.sockets import remove_socket_file
 
 log = logging.getLogger("sameface")
 
@@ -33,3 +36,10 @@ class DrainingServer(uvicorn.Server):
         later.daemon = True
         later.start()
         return None
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Called by uvicorn to stop listening; a socket of several workers is the supervisor's."""
+        if self.application.state.settings.workers == 1:
+            for listener in sockets or []:
+                remove_socket_file(listener)
+        await super().shutdown(sockets)

@@ -9,7 +9,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from sameface.api.secret_files import SecretFiles
 from sameface.model.access.keys import parse_entry
-from sameface.api.config_file import PREFIX, ConfigFile
+from sameface.api.config_file import ConfigFile
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR
 from sameface.model.photo.detect import DetectorOptions
@@ -19,6 +19,7 @@ from sameface.model.runtime.device import available_cores
 from sameface.model.store.api_key import ApiKey, KeyLimits
 from sameface.model.upkeep.scheduled_backups import BackupPlan
 
+PREFIX = "SAMEFACE_"
 PILLOWS_OWN_LIMIT = 178_000_000
 
 PageAccess = Literal["public", "key", "off"]
@@ -37,6 +38,11 @@ def parse_keys(value: Any) -> Any:
     return tuple(parse_entry(entry) if isinstance(entry, str) else entry for entry in split_list(value))
 
 
+def parse_networks(value: Any) -> Any:
+    """Parse IP addresses and networks; an address is a network of one."""
+    return tuple(ipaddress.ip_network(entry) for entry in split_list(value))
+
+
 class Settings(BaseSettings):
     """The server's settings, read once at start and passed on."""
 
@@ -47,6 +53,26 @@ class Settings(BaseSettings):
     )
     host: str = Field("127.0.0.1", description="Address to listen on; off loopback only with API keys.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on.")
+    unix_socket: Path | None = Field(
+        None,
+        description="File of a Unix socket to listen on instead of a port; its owner and group may call.",
+    )
+    tls_certificate: Path | None = Field(
+        None, description="PEM file of a certificate with its chain, for TLS; SIGHUP loads it again."
+    )
+    tls_key: Path | None = Field(None, description="PEM file of its key, without a password.")
+    root_path: str = Field(
+        "",
+        pattern=r"^((/[A-Za-z0-9._~-]+)+)?$",
+        description="Prefix before every path, such as `/faces`, under which a proxy shows the server.",
+    )
+    trusted_proxies: Annotated[
+        tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...], NoDecode, BeforeValidator(parse_networks)
+    ] = Field(
+        (),
+        description="Addresses or networks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are"
+        " believed, separated by commas; a Unix socket needs none.",
+    )
     listen_without_keys: bool = Field(
         False,
         description="Listen off loopback although there are no API keys: anyone who reaches it may use it.",
@@ -89,7 +115,9 @@ class Settings(BaseSettings):
         1000, ge=1, description="Connections at one time; fewer where the process has fewer file descriptors."
     )
     max_connections_per_address: int = Field(
-        100, ge=1, description="Connections of one address at one time; loopback has no limit of its own."
+        100,
+        ge=1,
+        description="Connections of one address at one time; no limit for loopback and trusted proxies.",
     )
     requests_per_minute: int | None = Field(None, ge=1, description="Requests a minute of all callers.")
     photos_per_minute: int | None = Field(None, ge=1, description="Photos a minute of all callers.")
@@ -159,12 +187,12 @@ class Settings(BaseSettings):
     openapi: PageAccess = Field("public", description=f"/openapi.json: {ACCESS}.")
 
     @classmethod
-    def settings_customise_sources(
+    def settings_customise_sources(  # type: ignore[override]  # of no use here: .env files, secrets folders
         cls,
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
         env_settings: PydanticBaseSettingsSource,
-        **_: PydanticBaseSettingsSource,
+        **_: Any,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Where settings come from, the first wins: arguments, environment, files of secrets, the file that
         `config` names."""
@@ -193,11 +221,23 @@ class Settings(BaseSettings):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether `host` is a loopback address, which only this machine can reach."""
+        """Whether only this machine can reach the server: on a loopback address, or by a Unix socket."""
+        if self.unix_socket:
+            return True
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return self.host == "localhost"
+
+    def trusts(self, client: tuple[str, int] | None) -> bool:
+        """Whether `client` is a trusted proxy, as whoever may open the Unix socket is, who has no address."""
+        if client is None:
+            return self.unix_socket is not None
+        try:
+            address = ipaddress.ip_address(client[0])
+        except ValueError:
+            return False
+        return any(address in network for network in self.trusted_proxies)
 
     def pipeline_options(self) -> PipelineOptions:
         """The settings that the pipeline is opened with."""

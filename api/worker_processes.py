@@ -15,16 +15,23 @@ FAILED = 2  # the exit code of a worker that cannot serve: its replacement could
 
 
 class Supervisor:
-    """Keeps `count` workers running until SIGTERM or SIGINT.
+    """Keeps `count` workers running until SIGTERM or SIGINT, and passes SIGHUP on to them.
 
     Workers are forked before any network is opened, so that they share nothing but the socket; each follows
     the gallery's change sequence to see what another has written.
     """
 
-    def __init__(self, count: int, serve: Callable[[int], None], on_gone: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        count: int,
+        serve: Callable[[int], None],
+        on_gone: Callable[[int], None],
+        on_hangup: Callable[[], None],
+    ) -> None:
         self.count = count
         self.serve = serve
         self.on_gone = on_gone  # called with the process id of a worker that has ended
+        self.on_hangup = on_hangup  # called for SIGHUP, in every worker and here, where new ones are forked
         self.places: dict[int, int] = {}  # process id: place of the worker, from 0
         self.stopping = False
         self.lifeline, self.held = os.pipe()  # never written to: workers read its end when this process ends
@@ -33,6 +40,7 @@ class Supervisor:
         """Fork all workers, and return when the last has ended; raises CannotServe if one could not start."""
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, self.stop)
+        signal.signal(signal.SIGHUP, self.hang_up)
         for place in range(self.count):
             self.start(place)
         failed = False
@@ -57,6 +65,7 @@ class Supervisor:
             return
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, lambda *_: self.on_hangup())
         os.close(self.held)
         threading.Thread(target=self.end_with_supervisor, daemon=True).start()
         code = 1
@@ -79,3 +88,9 @@ class Supervisor:
         self.stopping = True
         for process in self.places:
             os.kill(process, signal.SIGTERM)
+
+    def hang_up(self, _: int, __: FrameType | None) -> None:
+        """Handle SIGHUP in this process and in all workers."""
+        self.on_hangup()
+        for process in self.places:
+            os.kill(process, signal.SIGHUP)

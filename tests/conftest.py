@@ -209,6 +209,6 @@ def address_of(process: subprocess.Popen[str]) -> httpx.URL:
     said = []
     for line in process.stdout:
         said.append(line)
-        if found := re.search(r"curl .*(http://[\d.:]+)/v1/verify", line):
+        if found := re.search(r"curl .*(https?://[\w.:-]+)/v1/verify", line):
             return httpx.URL(found[1])
     return pytest.fail(f"the server never got ready: {''.join(said)}")

@@ -1,10 +1,10 @@
 """`sameface serve`: one server, or several processes that share its socket."""
 
-import json
 import logging
 import math
 import os
 import resource
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,15 +15,17 @@ import uvicorn
 from fastapi import FastAPI
 
 from sameface.api.app import create_app, load_parts
+from sameface.api.commands.announce import announce
 from sameface.api.commands.flags import take_settings
 from sameface.api.connections import RESERVED_FILES, limit_connections
 from sameface.api.draining import DrainingServer
+from sameface.api.listening.sockets import listen, remove_socket_file
+from sameface.api.listening.tls import Certificate, load_certificate
 from sameface.api.logs import start_logging
 from sameface.api.metrics import counting_together
 from sameface.api.secret_files import ENDING, SECRETS
 from sameface.api.settings import PREFIX, Settings
 from sameface.api.worker_processes import Supervisor
-from sameface.model.bundles.published import PORTRAITS
 from sameface.model.errors import CannotServe
 from sameface.model.memory import use_few_arenas
 from sameface.model.store.store import Store
@@ -41,51 +43,86 @@ def serve(settings: Settings, as_json: bool) -> None:
     warn_of_unknown_variables()
     refuse_open_door(settings)
     refuse_few_files()
+    certificate = load_certificate(settings)
     listener = listen(settings)
+    try:
+        serve_on(settings, listener, certificate, as_json)
+    finally:
+        remove_socket_file(listener)
+
+
+def serve_on(
+    settings: Settings, listener: socket.socket, certificate: Certificate | None, as_json: bool
+) -> None:
+    """Serve on `listener`, in this process or in workers, until a signal stops it."""
+
+    def reload() -> None:
+        if certificate:
+            certificate.reload()
+        else:
+            log.info("SIGHUP reloads the certificate, and there is none: nothing is done")
+
+    on_hangup = reload if certificate or not os.isatty(0) else None  # a plain server ends with its terminal
     if settings.workers == 1:
-        run_server(settings, listener, as_json)
-    else:
-        with counting_together() as forget:
-            Supervisor(
-                settings.workers,
-                lambda place: run_server(settings, listener, as_json, announced=place == 0),
-                on_gone=forget,
-            ).run()
+        if on_hangup:
+            signal.signal(signal.SIGHUP, lambda *_: reload())
+        run_server(settings, listener, certificate, as_json)
+        return
+    with counting_together() as forget:
+        Supervisor(
+            settings.workers,
+            lambda place: run_server(settings, listener, certificate, as_json, announced=place == 0),
+            on_gone=forget,
+            on_hangup=on_hangup,
+        ).run()
 
 
-def run_server(settings: Settings, listener: socket.socket, as_json: bool, *, announced: bool = True) -> None:
+def run_server(
+    settings: Settings,
+    listener: socket.socket,
+    certificate: Certificate | None,
+    as_json: bool,
+    *,
+    announced: bool = True,
+) -> None:
     """Serve on `listener` until a signal stops the process; `announced` prints the address once ready."""
 
     def on_loaded(application: FastAPI) -> None:
         if application.state.failure:
             server.should_exit = True
         elif announced and not server.should_exit:  # a server that was stopped meanwhile listens no more
-            announce(application, listener.getsockname()[1], as_json)
+            announce(application, listener, certificate, as_json)
 
     application = create_app(settings, on_loaded)
     if settings.workers > 1:  # a worker takes connections from the others only once it can answer them
         load_parts(application)
         if application.state.failure:
             raise application.state.failure
-    server = DrainingServer(
-        uvicorn.Config(
-            application,
-            log_config=None,
-            log_level=settings.log_level,
-            server_header=False,
-            date_header=False,
-            http=limit_connections(settings, application.state.metrics),
-            ws="none",
-            access_log=False,  # it has paths, with the ids in them: the middleware logs routes
-            proxy_headers=False,  # no code uses the client's address
-            timeout_graceful_shutdown=math.ceil(settings.request_seconds),
-        ),
-        application,
-        settings.drain_seconds,
-    )
+    server = DrainingServer(configure(application, certificate), application, settings.drain_seconds)
     server.run(sockets=[listener])
     if application.state.failure:
         raise application.state.failure
+
+
+def configure(application: FastAPI, certificate: Certificate | None) -> uvicorn.Config:
+    """The configuration of uvicorn for the settings of `application`, with TLS if there is a certificate."""
+    settings: Settings = application.state.settings
+    config = uvicorn.Config(
+        application,
+        log_config=None,
+        log_level=settings.log_level,
+        server_header=False,
+        date_header=False,
+        http=limit_connections(settings, application.state.metrics),
+        ws="none",
+        access_log=False,  # it has paths, with the ids in them: the middleware logs routes
+        proxy_headers=False,  # api/middleware/forwarded.py knows whom to believe
+        timeout_graceful_shutdown=math.ceil(settings.request_seconds),
+    )
+    if certificate:
+        config.load()
+        config.ssl = certificate.context
+    return config
 
 
 def warn_of_unknown_variables() -> None:
@@ -125,34 +162,3 @@ def refuse_few_files() -> None:
             f"A process may open {most} files here. A server needs {RESERVED_FILES}, and one per connection: "
             "raise `ulimit -n`."
         )
-
-
-def listen(settings: Settings) -> socket.socket:
-    """The listening socket; raises CannotServe with the reason if the address cannot be bound."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    try:
-        return socket.create_server((settings.host, settings.port), family=family)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else error  # Python's own words repeat the address
-        raise CannotServe(
-            f"Cannot listen on {settings.host}, port {settings.port}: {reason}. Try another --port."
-        ) from error
-
-
-def announce(application: FastAPI, port: int, as_json: bool) -> None:
-    """Print the server's address, with a first command to try or, if `as_json`, with the device."""
-    settings: Settings = application.state.settings
-    runtime = application.state.pipeline.embedder.sessions
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    address = f"http://{host}:{port}"
-    if as_json:
-        print(
-            json.dumps({"address": address, "device": runtime.device, "provider": runtime.provider}),
-            flush=True,
-        )
-        return
-    first, second, *_ = (settings.folder.demo / portrait.name for portrait in PORTRAITS)
-    photos = (first, second) if first.exists() and second.exists() else ("one.jpg", "another.jpg")
-    shown = f", its documentation is at {address}/docs" if settings.docs == "public" else ""
-    print(f"\nsameface answers on {address}{shown}. Try:\n")
-    print(f"  curl -F probe=@{photos[0]} -F reference=@{photos[1]} {address}/v1/verify\n", flush=True)

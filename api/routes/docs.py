@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import fastapi_swagger
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from starlette.responses import FileResponse, RedirectResponse
 
 from sameface.api.errors import NotFound
@@ -30,6 +30,7 @@ async def swagger(name: str) -> FileResponse:
 
 
 @router.get("/")
-async def go_to_docs() -> RedirectResponse:
-    """Go from the root to the page, by a relative address: a proxy may have put a prefix before it."""
-    return RedirectResponse("docs")
+async def go_to_docs(request: Request) -> RedirectResponse:
+    """Go from the root to the page; by a relative address if no prefix is set, since a proxy may have one."""
+    prefix = request.scope["root_path"]
+    return RedirectResponse(f"{prefix}/docs" if prefix else "docs")

@@ -154,3 +154,22 @@ def test_loopback_is_limited_by_the_total_alone() -> None:
     assert connections.limited_address(("::1", 1)) is None
     assert connections.limited_address(("192.0.2.7", 1)) == "192.0.2.7"
     assert connections.limited_address(None) is None
+
+
+def test_a_trusted_proxy_is_limited_by_the_total_alone(serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        connections, "limited_address", lambda client: client[0]
+    )  # as if loopback were remote
+    for trusted, cut in ((), 3), (("127.0.0.0/8",), 0):
+        with serve(max_connections_per_address=3, trusted_proxies=trusted) as client, ExitStack() as opened:
+            many = [opened.enter_context(connect(client)) for _ in range(5)]
+            for each in many:
+                each.settimeout(1)
+            assert sum(is_cut_now(each) for each in many) == cut
+
+
+def is_cut_now(opened: socket.socket) -> bool:
+    try:
+        return is_cut(opened)
+    except TimeoutError:
+        return False

@@ -1,0 +1,1 @@
+"""Where the server listens: a port or a Unix socket, with TLS or without."""
