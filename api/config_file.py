@@ -1,6 +1,5 @@
 """The settings of a TOML file, checked by name and type before they are settings."""
 
-import tomllib
 from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType, UnionType
@@ -10,6 +9,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import PydanticBaseSettingsSource
 
 from sameface.model.errors import CannotServe
+from sameface.model.files import read_toml
 
 WORDS = {
     bool: "true or false",
@@ -36,12 +36,7 @@ class ConfigFile(PydanticBaseSettingsSource):
 
 def read_config(path: Path, fields: dict[str, FieldInfo]) -> dict[str, Any]:
     """Read the TOML file at `path`; CannotServe if a key is none of `fields` or its value of another type."""
-    try:
-        values = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise CannotServe(f"Cannot read the settings in {path}: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise CannotServe(f"{path} is not TOML: {error}.") from error
+    values = read_toml(path)
     known = fields.keys() - {"config"}
     faults = [
         find_type_fault(key, value, fields[key]) if key in known else name_unknown(key, known)

@@ -1,13 +1,26 @@
-"""Atomic writes, hashes of files, and locks between processes."""
+"""Atomic writes, hashes of files, TOML files, and locks between processes."""
 
 import fcntl
 import hashlib
 import os
 import secrets
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+from sameface.model.errors import CannotServe
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read settings from a TOML file; raises CannotServe with the line that is no TOML."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise CannotServe(f"Cannot read the settings in {path}: {error.strerror}.") from error
+    except ValueError as error:  # of TOML or of UTF-8
+        raise CannotServe(f"{path} is not TOML: {error}.") from error
 
 
 @contextmanager

@@ -2,8 +2,10 @@
 
 import json
 import logging
+import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -12,6 +14,7 @@ from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
 from sameface.model.errors import FolderRefused, SamefaceError
+from sameface.model.files import read_toml
 
 log = logging.getLogger("sameface")
 
@@ -110,9 +113,25 @@ class Rooms(TyperGroup):
 def load_command(ctx: Any, name: str) -> Any:
     """The command `name`, out of its module."""
     command = typer.main.get_group(import_module(ROOMS[name]).app).get_command(ctx, name)
+    values = read_config() if name != "serve" else {}  # which reads all of its settings itself
     for each in (command, *getattr(command, "commands", {}).values()):
         hide_types_of_flags(each.get_params(ctx))
+        take_defaults(each.get_params(ctx), values)
     return command
+
+
+def read_config() -> dict[str, Any]:
+    """The settings of the file that SAMEFACE_CONFIG names, by their variables."""
+    path = os.environ.get("SAMEFACE_CONFIG")
+    values = read_toml(Path(path).expanduser()) if path else {}
+    return {f"SAMEFACE_{key.upper()}": value for key, value in values.items()}
+
+
+def take_defaults(options: list[Any], values: dict[str, Any]) -> None:
+    """Let every option that reads one of these variables have its value where the variable is not set."""
+    for option in options:
+        if option.envvar in values:
+            option.default = values[option.envvar]
 
 
 def redirect(args: list[str]) -> list[str]:

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
@@ -94,3 +95,20 @@ def test_a_data_folder_that_cannot_be_written_is_one_sentence(run, tmp_path) -> 
 def test_the_former_export_says_where_both_of_its_halves_are(run) -> None:
     said = run("export", "--help")
     assert "`sameface gallery export` now; for a checkpoint it is `sameface bundle export`" in said.stderr
+
+
+def test_commands_take_the_data_folder_from_the_file_of_the_server(run, data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "sameface.toml"
+    file.write_text(f'data = "{data}"\nqueue = 7\n')
+    named = {"SAMEFACE_CONFIG": str(file), "SAMEFACE_DATA": ""}
+    assert "tiny-recogniser" in run("models", **named).stdout
+    assert "no bundles yet" in run("models", "--data", tmp_path, **named).stdout
+    assert "no bundles yet" in run("models", **{**named, "SAMEFACE_DATA": str(tmp_path)}).stdout
+
+
+def test_a_file_that_is_not_toml_is_named_with_its_line(run, tmp_path: Path) -> None:
+    (tmp_path / "sameface.toml").write_text("queue = 7\ndata = ~\n")
+    refused = run("models", SAMEFACE_CONFIG=str(tmp_path / "sameface.toml"))
+    assert refused.returncode == 2
+    assert f"{tmp_path}/sameface.toml is not TOML" in refused.stderr
+    assert "line 2" in refused.stderr
