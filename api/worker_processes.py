@@ -26,12 +26,14 @@ class Supervisor:
         count: int,
         serve: Callable[[int], None],
         on_gone: Callable[[int], None],
-        on_hangup: Callable[[], None],
+        on_hangup: Callable[[], None] | None,
     ) -> None:
         self.count = count
         self.serve = serve
         self.on_gone = on_gone  # called with the process id of a worker that has ended
-        self.on_hangup = on_hangup  # called for SIGHUP, in every worker and here, where new ones are forked
+        self.on_hangup = (
+            on_hangup  # called for SIGHUP, in every worker and here, where new ones are forked from
+        )
         self.places: dict[int, int] = {}  # process id: place of the worker, from 0
         self.stopping = False
         self.lifeline, self.held = os.pipe()  # never written to: workers read its end when this process ends
@@ -40,7 +42,8 @@ class Supervisor:
         """Fork all workers, and return when the last has ended; raises CannotServe if one could not start."""
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, self.stop)
-        signal.signal(signal.SIGHUP, self.hang_up)
+        if self.on_hangup:
+            signal.signal(signal.SIGHUP, self.hang_up)
         for place in range(self.count):
             self.start(place)
         failed = False
@@ -65,7 +68,8 @@ class Supervisor:
             return
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, signal.SIG_DFL)
-        signal.signal(signal.SIGHUP, lambda *_: self.on_hangup())
+        if on_hangup := self.on_hangup:
+            signal.signal(signal.SIGHUP, lambda *_: on_hangup())
         os.close(self.held)
         threading.Thread(target=self.end_with_supervisor, daemon=True).start()
         code = 1
@@ -91,6 +95,7 @@ class Supervisor:
 
     def hang_up(self, _: int, __: FrameType | None) -> None:
         """Handle SIGHUP in this process and in all workers."""
-        self.on_hangup()
+        if self.on_hangup:
+            self.on_hangup()
         for process in self.places:
             os.kill(process, signal.SIGHUP)

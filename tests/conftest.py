@@ -157,7 +157,7 @@ def start(data: Path) -> Iterator:
     """Starts `sameface serve` with the tiny networks."""
     processes = []
 
-    def command(*flags: str, **variables: str) -> subprocess.Popen[str]:
+    def command(*flags: str, stdin: int = subprocess.DEVNULL, **variables: str) -> subprocess.Popen[str]:
         models = data / "models"
         environment = {
             "SAMEFACE_DATA": str(data),
@@ -167,6 +167,7 @@ def start(data: Path) -> Iterator:
         }
         process = subprocess.Popen(
             [sys.executable, "-m", "sameface", "serve", "--port", "0", *flags],
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

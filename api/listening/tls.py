@@ -80,7 +80,8 @@ class Certificate:
             )
             log.warning("the certificate %s %s: clients will refuse it", self.certificate, problem)
             return ()
-        return tuple(name for kind, name in peer.get("subjectAltName", ()) if kind in ("DNS", "IP Address"))
+        names = [name for kind, name in peer.get("subjectAltName", ()) if kind in ("DNS", "IP Address")]
+        return tuple(name for name in names if "*" not in name)
 
 
 def shake_hands(server: ssl.SSLContext, client: ssl.SSLContext) -> dict[str, Any]:

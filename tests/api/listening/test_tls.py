@@ -222,3 +222,14 @@ def test_tls_opens_no_door_without_keys(start, files: Files) -> None:
     said, _ = process.communicate(timeout=30)
     assert process.returncode == 2
     assert "API keys" in said
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_without_a_certificate_ends_with_its_terminal(start, workers: str) -> None:
+    ours, terminal = os.openpty()
+    process = start("--workers", workers, stdin=terminal)
+    address_of(process)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(timeout=30) == -signal.SIGHUP
+    os.close(ours)
+    os.close(terminal)
