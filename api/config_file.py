@@ -59,11 +59,11 @@ def find_type_fault(name: str, value: Any, field: FieldInfo) -> str | None:
     if type(value) in wanted:
         return None
     given = WORDS.get(type(value), "a date or time")
-    return f"{name} must be {' or '.join(WORDS[each] for each in wanted)}, not {given}"
+    return f"{name} must be {WORDS[wanted[0]]}, not {given}"
 
 
 def toml_types(annotation: Any) -> list[type]:
-    """The types that a value of a setting with this `annotation` may have in TOML."""
+    """The types that a value of a setting with this `annotation` may have in TOML, the usual one first."""
     origin = get_origin(annotation)
     if origin in (Union, UnionType):
         return [kind for part in get_args(annotation) if part is not NoneType for kind in toml_types(part)]

@@ -27,16 +27,21 @@ def listen(settings: Settings) -> socket.socket:
 
 def listen_on_file(path: Path) -> socket.socket:
     """A Unix socket listening at `path`, in place of one that a dead server has left there."""
+    try:
+        remove_dead_socket(path)
+        return bind_file(path)
+    except OSError as error:
+        raise CannotServe(f"Cannot listen on {path}: {error.strerror or error}.") from error
+
+
+def bind_file(path: Path) -> socket.socket:
+    """A Unix socket listening at `path`, which has its mode from the beginning."""
     listener = socket.socket(socket.AF_UNIX)
     before = os.umask(UMASK)
     try:
-        remove_dead_socket(path)
         listener.bind(str(path))
         listener.listen()
-    except OSError as error:
-        listener.close()
-        raise CannotServe(f"Cannot listen on {path}: {error.strerror or error}.") from error
-    except CannotServe:
+    except OSError:
         listener.close()
         raise
     finally:

@@ -23,7 +23,7 @@ class Forwarded:
             scope["root_path"] = prefix = self.settings.root_path
             if prefix and scope["path"] == prefix:
                 scope["path"] = f"{prefix}/"
-            if self.settings.trusts(scope["client"]):
+            if self.settings.trusts(scope.get("client")):
                 self.believe(scope)
         return await self.app(scope, receive, send)
 

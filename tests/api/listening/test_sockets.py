@@ -32,7 +32,7 @@ def workers(request: pytest.FixtureRequest) -> tuple[str, str]:
 
 def test_it_answers_for_owner_and_group_and_is_removed_at_the_end(start, tmp_path: Path, workers) -> None:
     path = tmp_path / "faces.sock"
-    process = start("--unix-socket", str(path), "--json", *workers)
+    process = start("--unix-socket", str(path), "--json", "--log-level", "error", *workers)
     announced = wait_until_announced(process)
     assert (announced["address"], announced["unix_socket"]) == ("http://localhost", str(path))
     assert path.stat().st_mode & 0o777 == 0o660
@@ -50,12 +50,12 @@ def test_the_socket_of_a_killed_server_is_replaced_and_that_of_a_living_one_refu
     start, tmp_path: Path
 ) -> None:
     path = tmp_path / "faces.sock"
-    killed = start("--unix-socket", str(path), "--json")
+    killed = start("--unix-socket", str(path), "--json", "--log-level", "error")
     wait_until_announced(killed)
     killed.kill()
     killed.wait()
     assert path.is_socket()
-    wait_until_announced(start("--unix-socket", str(path), "--json"))
+    wait_until_announced(start("--unix-socket", str(path), "--json", "--log-level", "error"))
     second = start("--unix-socket", str(path))
     said, _ = second.communicate(timeout=30)
     assert second.returncode == 2

@@ -3,6 +3,7 @@
 import datetime
 import http.client
 import os
+import shlex
 import signal
 import socket
 import ssl
@@ -65,19 +66,27 @@ def test_it_announces_https_and_answers(start, files: Files) -> None:
     assert answer.json()["same_person"] is True
 
 
-def test_the_announced_command_reaches_it_by_a_name_of_the_certificate(start, files: Files) -> None:
-    files.issue("faces.example.org")
-    process = start(*files.flags)
-    for line in process.stdout:
-        if "curl" in line:
-            break
-    options = line.split()[1 : line.split().index("-F")]
-    address = line.split()[-1].removesuffix("/v1/verify")
-    assert address.startswith("https://faces.example.org:")
+def announced_command(process: subprocess.Popen[str]) -> list[str]:
+    """The words of the curl command that the server announces."""
+    said = next(line for line in process.stdout if "curl" in line)
+    return shlex.split(said)
+
+
+@pytest.mark.parametrize("name", ["faces.example.org", "127.0.0.1", "::1"])
+@pytest.mark.parametrize("on", ["a port", "a Unix socket"])
+def test_the_announced_command_works_whatever_the_certificate_is_for(
+    start, files: Files, tmp_path: Path, name: str, on: str
+) -> None:
+    files.issue(name)
+    for photo in ("one.jpg", "another.jpg"):
+        (tmp_path / photo).write_bytes(photo_of(1))
+    where = () if on == "a port" else ("--unix-socket", str(tmp_path / "faces.sock"))
+    command = announced_command(start(*files.flags, *where))
     asked = subprocess.run(
-        ["curl", "-sS", *options, f"{address}/health/live"], capture_output=True, text=True, check=False
+        [command[0], "-fsS", *command[1:]], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert asked.returncode == 0, asked.stderr
+    assert '"same_person":true' in asked.stdout
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
