@@ -20,8 +20,9 @@ def listen(settings: Settings) -> socket.socket:
     try:
         return socket.create_server((settings.host, settings.port), family=family)
     except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else error  # Python's own words repeat the address
         raise CannotServe(
-            f"Cannot listen on {settings.host}, port {settings.port}: {error.strerror}. Try another --port."
+            f"Cannot listen on {settings.host}, port {settings.port}: {reason}. Try another --port."
         ) from error
 
 
