@@ -14,7 +14,6 @@ from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
 from sameface.model.errors import FolderRefused, SamefaceError
-from sameface.model.files import read_toml
 
 log = logging.getLogger("sameface")
 
@@ -46,7 +45,7 @@ ROOMS = {
     "bundle": "sameface.training.commands.export",
 }
 HELP = {  # the first line of each docstring, so that the help imports no module
-    "serve": "Serve over HTTP; every flag can also be set in the environment, --port as SAMEFACE_PORT.",
+    "serve": "Serve over HTTP; flags may also be in the environment, --port as SAMEFACE_PORT, or in a TOML file.",
     "verify": "Say whether two photos show the same person: exit code 0 if so, 1 if not.",
     "detect": "Find the faces in a photo.",
     "embed": "Print the unit embedding of every face in a photo.",
@@ -123,7 +122,9 @@ def load_command(ctx: Any, name: str) -> Any:
 def read_config() -> dict[str, Any]:
     """The settings of the file that SAMEFACE_CONFIG names, by their variables."""
     path = os.environ.get("SAMEFACE_CONFIG")
-    values = read_toml(Path(path).expanduser()) if path else {}
+    if not path:
+        return {}
+    values = import_module("sameface.model.files").read_toml(Path(path).expanduser())
     return {f"SAMEFACE_{key.upper()}": value for key, value in values.items()}
 
 
