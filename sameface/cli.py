@@ -45,7 +45,7 @@ ROOMS = {
     "bundle": "sameface.training.commands.export",
 }
 HELP = {  # the first line of each docstring, so that the help imports no module
-    "serve": "Serve over HTTP; flags may also be in the environment, --port as SAMEFACE_PORT, or in a TOML file.",
+    "serve": "Serve over HTTP; flags may also be variables, --port as SAMEFACE_PORT, or keys of a TOML file.",
     "verify": "Say whether two photos show the same person: exit code 0 if so, 1 if not.",
     "detect": "Find the faces in a photo.",
     "embed": "Print the unit embedding of every face in a photo.",

@@ -37,7 +37,7 @@ app = typer.Typer()
 @app.command("serve")
 @take_settings
 def serve(settings: Settings, as_json: bool) -> None:
-    """Serve over HTTP; flags may also be in the environment, --port as SAMEFACE_PORT, or in a TOML file."""
+    """Serve over HTTP; flags may also be variables, --port as SAMEFACE_PORT, or keys of a TOML file."""
     start_logging(settings.log_level, settings.log_format)
     use_few_arenas()
     warn_of_unknown_variables()
