@@ -210,7 +210,7 @@ def test_a_data_folder_that_cannot_be_written_is_one_sentence(start, tmp_path: P
     process = start(SAMEFACE_DATA=str(tmp_path / "file"))
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert said.splitlines()[-1].startswith(f"folder_refused: Prepared graphs cannot be kept in {tmp_path}")
+    assert said.splitlines()[-1].startswith(f"store_refused: {tmp_path}/file/gallery.db cannot be opened")
     assert "Traceback" not in said
 
 

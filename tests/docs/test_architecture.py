@@ -11,7 +11,7 @@ import pytest
 from tests.docs.pages import ROOT, read_page, table_rows
 
 MAP = "ARCHITECTURE.md"
-LINES = 175
+LINES = 200
 PROSE = re.sub(r"```.*?```", "", read_page(MAP), flags=re.DOTALL)
 # Whatever looks like a path: with a slash inside or a file's ending, and perhaps a name in the file.
 PLACES = sorted(set(re.findall(r"`((?:[\w.-]+/[\w./-]*|[\w-]+\.\w+)(?::[\w.]+)?)`", PROSE)))

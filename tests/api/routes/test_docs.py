@@ -39,7 +39,7 @@ def test_behind_a_prefix_links_and_contract_have_it_whether_or_not_the_proxy_str
             assert len(answer.json()["faces"]) == 1
         expect(client.get("/facesv1/models"), 404, "not_found")
         metrics = client.get("/metrics").text
-    assert 'sameface_requests_total{route="/v1/detect",status="200"} 2.0' in metrics
+    assert 'sameface_requests_total{caller="anonymous",route="/v1/detect",status="200"} 2.0' in metrics
 
 
 def test_without_a_prefix_the_contract_names_no_server(client: httpx.Client) -> None:
