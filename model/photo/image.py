@@ -13,8 +13,8 @@ from PIL import AvifImagePlugin, Image, ImageFile, ImageOps, features
 
 from sameface.model.errors import ImageTooLarge, SamefaceError, UnreadableImage, UnsupportedImage
 from sameface.model.faces import Photo, Pixels
-from sameface.model.photo.avif import refuse_hidden_pixels
 from sameface.model.photo.gif import refuse_many_blocks
+from sameface.model.photo.hidden_pixels import refuse_hidden_pixels
 from sameface.model.photo.tiff import keep_first_image
 from sameface.model.runtime.work_queue import Unwanted, stop_if_unwanted
 
@@ -101,8 +101,8 @@ def open_photo(content: bytes, limits: ImageLimits) -> Image.Image:
     if found == "AVIF":
         refuse_missing_avif()
     image = Image.open(PhotoFile(content, limits.max_decode_seconds), formats=[found])
-    if found == "AVIF":
-        refuse_hidden_pixels(content, image.width * image.height)
+    if found in ("AVIF", HEIC):
+        refuse_hidden_pixels(content, found, image.width * image.height)
     return image
 
 

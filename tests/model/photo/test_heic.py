@@ -52,6 +52,20 @@ def test_a_picture_larger_than_its_header_says_is_not_decoded() -> None:
         decode_image(say_size(heic(Image.new("RGB", (2000, 2000))), 100, 100), LIMITS)
 
 
+def test_a_picture_far_larger_than_the_first_is_refused() -> None:
+    small, large = Image.new("RGB", (64, 64)), Image.new("RGB", (2000, 2000))
+    several = heic(small, save_all=True, append_images=[large], primary_index=0)
+    with pytest.raises(ImageTooLarge, match="than its header says"):
+        decode_image(several, LIMITS)
+
+
+def test_tiles_are_read_as_iphones_write_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pillow_heif.options.GRID_TILE_SIZE", 512)
+    photo = heic(draw_photo(1, width=1300, height=900))
+    assert b"grid" in photo
+    assert decode_image(photo, LIMITS).size == (1300, 900)
+
+
 @pytest.mark.parametrize("share", [0.02, 0.2, 0.5, 0.9])
 def test_a_heic_that_is_cut_is_unreadable(share: float) -> None:
     photo = heic(draw_photo(1))

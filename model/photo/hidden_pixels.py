@@ -1,4 +1,4 @@
-"""The pictures inside an AVIF, measured before they are decoded: they may be larger than the header says."""
+"""The pictures in an AVIF or HEIC, measured before they are decoded: a header may say less than they have."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -13,6 +13,7 @@ MANY_TIMES = 4  # the pixels of the header: colours, transparency, a thumbnail, 
 FEW_PIXELS = 1_000_000  # that the pictures may have, however few the header says
 SEQUENCE_HEADER = 1  # the unit of AV1 that says how large frames may be
 PICTURE = b"av01"
+ONCE = (b"meta", b"iinf", b"iloc", b"idat", b"iprp", b"ipco")
 
 
 class Box(NamedTuple):
@@ -43,15 +44,35 @@ class Reader:
         return int.from_bytes(self.take(length))
 
 
-def refuse_hidden_pixels(content: bytes, pixels: int) -> None:
-    """Raise if the pictures of an AVIF have far more than the `pixels` of its header, or cannot be found."""
+def refuse_hidden_pixels(content: bytes, kind: str, pixels: int) -> None:
+    """Raise if the pictures of an AVIF or HEIC have far more than the `pixels` of its header.
+
+    All of an AVIF's are added up, by what AV1 itself says. libheif decodes no picture of a HEIC that is
+    larger than its box says, but a tile, or a picture that is cropped, may be larger than what comes of it.
+    """
     try:
-        hidden = sum(measure_picture(picture) for picture in find_pictures(content))
+        if kind == "AVIF":
+            hidden = sum(measure_picture(picture) for picture in find_pictures(content))
+        else:
+            hidden = max(measure_boxes(content))
     except (IndexError, KeyError, ValueError) as error:
-        raise UnreadableImage("The AVIF is damaged, cut short, or made in a way that is not read.") from error
+        raise UnreadableImage(
+            "The image is damaged, cut short, or made in a way that is not read."
+        ) from error
     most = max(FEW_PIXELS, MANY_TIMES * pixels)
     if hidden > most:
-        raise ImageTooLarge(f"The AVIF holds {hidden} pixels, far more than its header says.", limit=most)
+        raise ImageTooLarge(f"The image holds {hidden} pixels, far more than its header says.", limit=most)
+
+
+def measure_boxes(content: bytes) -> Iterator[int]:
+    """The pixels of every size that a HEIC has in a box, of pictures, tiles and thumbnails."""
+    top = {box.kind: box for box in read_boxes(content, 0, len(content))}
+    inside = {box.kind: box for box in read_boxes(content, top[b"meta"].start + 4, top[b"meta"].end)}
+    sizes = {box.kind: box for box in read_boxes(content, *inside[b"iprp"][1:])}
+    for box in read_boxes(content, *sizes[b"ipco"][1:]):
+        if box.kind == b"ispe":
+            fields = Reader(content, box.start + 4, box.end)
+            yield fields.number(4) * fields.number(4)
 
 
 def find_pictures(content: bytes) -> Iterator[bytes]:
@@ -76,7 +97,7 @@ def read_boxes(content: bytes, start: int, end: int) -> Iterator[Box]:
         if size == 1:
             size = reader.number(8)
         stop = start + size if size else end
-        if not reader.place <= stop <= end or (kind in seen and kind in (b"meta", b"iinf", b"iloc", b"idat")):
+        if not reader.place <= stop <= end or (kind in seen and kind in ONCE):
             raise ValueError("a box")
         seen.add(kind)
         yield Box(kind, reader.place, stop)
