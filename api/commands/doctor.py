@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -15,15 +15,16 @@ from rich.text import Text
 
 from sameface.api.commands.flags import take_settings
 from sameface.api.commands.serve import find_unknown_variables, refuse_open_door
+from sameface.api.secret_files import SECRETS
 from sameface.api.settings import PREFIX, Settings
 from sameface.api.traces import find_traces_fault, traces_wanted
 from sameface.model.commands.terminal import console, count, print_json
-from sameface.model.errors import CannotServe
+from sameface.model.errors import SamefaceError
+from sameface.model.store.api_key import ApiKey
+from sameface.model.store.keys import peek_keys
 from sameface.model.upkeep.doctor.data import examine_clock, examine_folder, examine_store
 from sameface.model.upkeep.doctor.observation import Observation
 from sameface.model.upkeep.doctor.runtime import examine_engines, examine_machine, examine_networks
-
-SECRET = ("api_keys",)  # settings whose values are never shown
 
 app = typer.Typer()
 
@@ -57,14 +58,21 @@ def examine(settings: Settings) -> Iterator[Observation]:
 
 def examine_access(settings: Settings) -> Iterator[Observation]:
     """The keys by their scopes, and whether the server would be open to strangers."""
-    scopes = Counter("+".join(sorted(key.scopes)) for key in settings.api_keys)
-    kinds = ", ".join(f"{count} {scope}" for scope, count in sorted(scopes.items()))
-    fault = None
+    fault, stored = None, []
     try:
         refuse_open_door(settings)
-    except CannotServe as error:
+        stored = [key for key in peek_keys(settings.folder.gallery) if key.revoked_at is None]
+    except SamefaceError as error:
         fault = error.detail
-    yield Observation("access", "keys", f"{kinds} in {PREFIX}API_KEYS" if kinds else "none", fault)
+    places = {f"{PREFIX}API_KEYS": settings.api_keys, "the store": stored}
+    kinds = [f"{count_scopes(keys)} in {place}" for place, keys in places.items() if keys]
+    yield Observation("access", "keys", "; ".join(kinds) or "none", fault)
+
+
+def count_scopes(keys: Sequence[ApiKey]) -> str:
+    """The number of keys with each set of scopes."""
+    scopes = Counter("+".join(sorted(key.scopes)) for key in keys)
+    return ", ".join(f"{number} {scope}" for scope, number in sorted(scopes.items()))
 
 
 def examine_traces() -> Iterator[Observation]:
@@ -78,7 +86,7 @@ def examine_settings(settings: Settings) -> Iterator[Observation]:
     for name, field in Settings.model_fields.items():
         value = getattr(settings, name)
         if value != field.default:
-            yield Observation("settings", name, "set" if name in SECRET else write_value(value))
+            yield Observation("settings", name, "set" if name in SECRETS else write_value(value))
     for fault in find_unknown_variables():
         yield Observation("settings", fault.partition(" ")[0], "unknown", fault)
 

@@ -7,7 +7,6 @@ import resource
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import closing
 from difflib import get_close_matches
 
 import typer
@@ -28,7 +27,7 @@ from sameface.api.settings import PREFIX, Settings
 from sameface.api.worker_processes import Supervisor
 from sameface.model.errors import CannotServe
 from sameface.model.memory import use_few_arenas
-from sameface.model.store.store import Store
+from sameface.model.store.keys import peek_keys
 
 log = logging.getLogger("sameface")
 app = typer.Typer()
@@ -145,9 +144,7 @@ def refuse_open_door(settings: Settings) -> None:
     """Refuse to listen off loopback without API keys, unless `listen_without_keys` is set."""
     if settings.is_loopback or settings.api_keys or settings.listen_without_keys:
         return
-    with closing(Store(settings.folder.gallery)) as store:
-        guarded = store.keys.revision > 0
-    if not guarded:
+    if not peek_keys(settings.folder.gallery):
         raise CannotServe(
             f"Refusing to listen on {settings.host} without API keys. Make one (`sameface keys create`), "
             "or say --listen-without-keys if anyone who reaches it may use it."

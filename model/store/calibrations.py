@@ -1,14 +1,13 @@
 """Calibrations that users made, in the store: by the identity of the bundle that they were measured with."""
 
 import time
-from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, delete, insert, inspect, select
+from sqlalchemy import Connection, delete, insert, select
 
-from sameface.model.errors import AlreadyExists, CalibrationNotFound, StoreRefused
-from sameface.model.store.database import Database
+from sameface.model.errors import AlreadyExists, CalibrationNotFound
+from sameface.model.store.database import Database, peeking
 from sameface.model.store.tables import calibrations, chosen_calibrations
 
 Contents: TypeAlias = dict[str, dict[str, Any]]  # calibrations as JSON objects, by name
@@ -60,16 +59,6 @@ def read_calibrations(connection: Connection, identity: str) -> tuple[Contents, 
 
 
 def peek_calibrations(path: Path, identity: str) -> tuple[Contents, str | None]:
-    """The calibrations of a bundle and the chosen one, in a database that may not exist or be older.
-
-    It takes no lock and migrates nothing, because comparing two photos must not wait for a gallery's writers.
-    """
-    try:
-        if not path.exists():
-            return {}, None
-        with closing(Database(path)) as database, database.reading() as connection:
-            if not inspect(connection).has_table(calibrations.name):
-                return {}, None
-            return read_calibrations(connection, identity)
-    except OSError as error:
-        raise StoreRefused(f"{path} cannot be opened: {error.strerror}.") from error
+    """The calibrations of a bundle and the chosen one, in a database that may not exist or be older."""
+    with peeking(path, calibrations.name) as connection:
+        return read_calibrations(connection, identity) if connection else ({}, None)

@@ -3,11 +3,11 @@
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, inspect
 
 from sameface.model.errors import StoreRefused
 from sameface.model.files import hold_shared_lock, make_private_file, make_private_folder
@@ -147,6 +147,22 @@ class Database:
 def lock_of(path: Path) -> Path:
     """The file that whoever has the database open holds a shared lock on, and a restore an exclusive one."""
     return path.with_suffix(".inuse")
+
+
+@contextmanager
+def peeking(path: Path, table: str) -> Iterator[Connection | None]:
+    """A snapshot of a database that may not exist or be older; None without one, or without the `table`.
+
+    It takes no lock and migrates nothing, because comparing two photos must not wait for a gallery's writers.
+    """
+    try:
+        if not path.exists():
+            yield None
+            return
+        with closing(Database(path)) as database, database.reading() as connection:
+            yield connection if inspect(connection).has_table(table) else None
+    except OSError as error:
+        raise StoreRefused(f"{path} cannot be opened: {error.strerror}.") from error
 
 
 def identify_file(path: Path) -> tuple[int, int] | None:

@@ -3,13 +3,14 @@
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from sameface.model.errors import KeyNotFound
 from sameface.model.store.api_key import ApiKey, KeyLimits
-from sameface.model.store.database import Database
+from sameface.model.store.database import Database, peeking
 from sameface.model.store.tables import about, keys
 
 REVISION = "keys"  # the row of `about` that counts the changes of keys
@@ -45,9 +46,8 @@ class Keys:
 
     def page(self, limit: int | None = None, after: str = "") -> list[ApiKey]:
         """Up to `limit` keys by id, from the first whose id is greater than `after`."""
-        wanted = select(keys).where(keys.c.key_id > after).order_by(keys.c.key_id).limit(limit)
         with self._database.reading() as connection:
-            return [to_key(row) for row in connection.execute(wanted)]
+            return read_page(connection, limit, after)
 
     def rotate(self, key_id: str, sha256: str, grace_seconds: float) -> ApiKey:
         """Give a key another secret; the one before works for `grace_seconds` more, if it still did."""
@@ -102,6 +102,18 @@ def read_key(connection: Connection, key_id: str) -> ApiKey:
     if row is None:
         raise KeyNotFound(f"There is no key {key_id!r}.")
     return to_key(row)
+
+
+def read_page(connection: Connection, limit: int | None = None, after: str = "") -> list[ApiKey]:
+    """Up to `limit` keys by id, from the first whose id is greater than `after`."""
+    wanted = select(keys).where(keys.c.key_id > after).order_by(keys.c.key_id).limit(limit)
+    return [to_key(row) for row in connection.execute(wanted)]
+
+
+def peek_keys(path: Path) -> list[ApiKey]:
+    """All keys of a database that may not exist or be older."""
+    with peeking(path, keys.name) as connection:
+        return read_page(connection) if connection else []
 
 
 def to_row(key: ApiKey) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sameface.api.access.keys import make_key
 
+from sameface.model.store.store import Store
 from tests.api.collections import enrol
+from tests.api.keys import add_key, make_key
 from tests.conftest import Serve
 from tests.pictures import photo_of
 
@@ -124,6 +125,20 @@ def test_a_clock_that_is_behind_the_data_is_said(examine, inhabited: Path) -> No
     code, found = examine(SAMEFACE_DATA=str(inhabited))
     assert code == 1
     assert "set it" in found["clock.now"]["fault"]
+
+
+def test_keys_are_counted_by_their_scopes_and_looking_makes_no_gallery(examine, tmp_path: Path) -> None:
+    _, found = examine("--data", tmp_path / "empty", "--host", "0.0.0.0")
+    assert "without API keys" in found["access.keys"]["fault"]
+    assert not (tmp_path / "empty" / "gallery.db").exists()
+    with closing(Store(tmp_path / "gallery.db")) as store:
+        for scopes in (("read",), ("read",), ("admin", "write")):
+            add_key(store, *scopes)
+        store.keys.revoke(add_key(store, "search")[1].key_id)
+    _, entry = make_key("read")
+    _, found = examine("--data", tmp_path, "--host", "0.0.0.0", SAMEFACE_API_KEYS=entry)
+    value = "1 read+search in SAMEFACE_API_KEYS; 1 admin+write, 2 read in the store"
+    assert (found["access.keys"]["value"], found["access.keys"]["fault"]) == (value, None)
 
 
 def test_an_open_door_an_unknown_variable_and_traces_that_cannot_be_sent_are_said(examine) -> None:
