@@ -64,7 +64,7 @@ def test_a_sound_server_is_one_page_about_nobody(run, inhabited: Path) -> None:
     assert "collections: 1, people: 1, faces: 1" in said.stdout
     assert re.search(r"tiny-detector by CPUExecutionProvider, [\d.]+ ms per photo", said.stdout)
     assert re.search(r"tiny-recogniser by CPUExecutionProvider, [\d.]+ ms per face", said.stdout)
-    assert "1 read in SAMEFACE_API_KEYS" in said.stdout
+    assert "1 read+search in SAMEFACE_API_KEYS" in said.stdout
     assert f"~/{inhabited.name}" in said.stdout
     assert not re.search(rf"(?i)lovelace|{secret}|{entry[:12]}|{inhabited}", said.stdout)
 
