@@ -23,10 +23,10 @@ packages: .venv/developing-$(EXTRA)
 browser: .venv/developing-$(EXTRA)
 	$(BIN)/pytest tests/browser -n1
 
-# Clients that others generate from openapi.json, in Python and TypeScript; what needs Java or node is skipped with a
-# line where there is none.
+# Our clients, and those that others generate from openapi.json, in Python and TypeScript; what needs Java or node is
+# skipped with a line where there is none.
 clients: .venv/developing-$(EXTRA)
-	$(BIN)/pytest tests/clients --dist=loadfile
+	$(BIN)/pytest tests/clients tests/python_client tests/test_faces.py --dist=loadfile
 
 # The walk-throughs of the docs, typed as they are written: training and evaluation among them, two minutes.
 newcomers: .venv/developing-$(EXTRA)
@@ -64,6 +64,9 @@ format: .venv/developing-$(EXTRA)
 openapi: .venv/developing-$(EXTRA)
 	$(BIN)/python -m tests.api.openapi.write
 	WRITE_TABLES=1 $(BIN)/pytest -n0 tests/api/access/test_scopes.py
+	@if command -v npm >/dev/null; then \
+	    cd clients/typescript && npm install --no-audit --no-fund --loglevel=error && npm run contract; \
+	else echo "There is no npm here: clients/typescript/src/contract.ts is left as it is."; fi
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv

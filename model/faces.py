@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -40,6 +41,8 @@ def to_plain(value: Any) -> Any:
         return [to_plain(item) for item in value]
     if isinstance(value, np.ndarray):
         return value.tolist()
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
     return str(value) if isinstance(value, Path) else value
 
 

@@ -12,9 +12,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sameface.batches import BatchEnrolled, BatchFailed, BatchIdentified, EnrollEntry
     from sameface.collection import Collection
     from sameface.in_process import Faces
     from sameface.in_process import open_faces as open  # noqa: A004
+    from sameface.listings import CollectionDescription, Person, StoredFace
     from sameface.model.enroll import EnrolledFace, Enrollment, Rejection
     from sameface.model.enroll_warnings import EnrollWarning
     from sameface.model.errors import SamefaceError
@@ -27,13 +29,18 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "BatchEnrolled",
+    "BatchFailed",
+    "BatchIdentified",
     "Box",
     "Candidate",
     "Collection",
+    "CollectionDescription",
     "ComparedPerson",
     "ComparedPhoto",
     "Decision",
     "Detection",
+    "EnrollEntry",
     "EnrollWarning",
     "EnrolledFace",
     "Enrollment",
@@ -42,17 +49,21 @@ __all__ = [
     "Faces",
     "Identification",
     "IdentifiedFace",
+    "Person",
     "PhotoEmbeddings",
     "Quality",
     "Rejection",
     "SamefaceError",
+    "StoredFace",
     "__version__",
     "open",
 ]
 
 HOMES = {
+    "sameface.batches": ("BatchEnrolled", "BatchFailed", "BatchIdentified", "EnrollEntry"),
     "sameface.collection": ("Collection",),
     "sameface.in_process": ("Faces",),
+    "sameface.listings": ("CollectionDescription", "Person", "StoredFace"),
     "sameface.model.enroll": ("EnrolledFace", "Enrollment", "Rejection"),
     "sameface.model.enroll_warnings": ("EnrollWarning",),
     "sameface.model.errors": ("SamefaceError",),

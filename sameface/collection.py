@@ -1,23 +1,31 @@
 """A collection of people, as `sameface.open().collection(name)` gives it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Literal
 
 import numpy as np
 
+from sameface.batches import BatchEnrolled, BatchFailed, BatchIdentified, EnrollEntry, prepare_blocks
 from sameface.engine import Engine
+from sameface.listings import CollectionDescription, Person
 from sameface.model.decision.thresholds import Rule
-from sameface.model.enroll import Enrollment, EnrollRequest, enroll
-from sameface.model.errors import InvalidArgument
+from sameface.model.enroll import Enrollment, EnrollRequest, enroll, enroll_many
+from sameface.model.errors import InvalidArgument, SamefaceError
 from sameface.model.faces import Embedding, Photo
 from sameface.model.gallery.gallery import Roster
-from sameface.model.identify import Identification, IdentifyRequest, identify
+from sameface.model.identify import (
+    Identification,
+    IdentifyRequest,
+    SearchOptions,
+    identify,
+    identify_many,
+)
 from sameface.model.photo.embed import accept_embedding
 from sameface.model.photo.image import hash_photo
 from sameface.model.store import records
 from sameface.model.verify import Decision, EnrolledPerson, VerifyRequest, verify
-from sameface.photos import AnyEmbedding, AnyPhoto, OneFace, WhichFaces, to_photo
+from sameface.photos import AnyEmbedding, AnyPhoto, AnyProbe, OneFace, WhichFaces, is_embedding, to_photo
 
 PEOPLE_AT_ONCE = 1000
 
@@ -85,7 +93,7 @@ class Collection:
 
     def identify(
         self,
-        probe: "AnyPhoto | AnyEmbedding",
+        probe: AnyProbe,
         *,
         limit: int = 5,
         faces: WhichFaces = "all",
@@ -104,6 +112,52 @@ class Collection:
             rule=Rule(threshold, target_fpir, extrapolate),
         )
         return self._engine.run(identify(self._engine.pipeline, self._engine.gallery, request))
+
+    def identify_many(
+        self,
+        probes: Iterable[tuple[str, AnyProbe]],
+        *,
+        limit: int = 5,
+        faces: WhichFaces = "all",
+        fusion: Literal["max", "mean"] = "max",
+        target_fpir: float | None = None,
+        threshold: float | None = None,
+        extrapolate: bool = True,
+    ) -> Iterator[BatchIdentified | BatchFailed]:
+        """Identify pairs of an id and a probe as they come; yields one answer per pair, in their order."""
+        options = SearchOptions(
+            collection=self.name,
+            limit=limit,
+            faces=faces,
+            fusion=fusion,
+            rule=Rule(threshold, target_fpir, extrapolate),
+        )
+        for block in prepare_blocks(probes, lambda pair: self._to_probe(pair[1])):
+            gallery = self._engine.gallery
+            gallery.choose_threshold(gallery.get_collection(self.name), options.rule, options.fusion)
+            answers = self._engine.run(
+                identify_many(self._engine.pipeline, gallery, [probe for _, probe in block], options)
+            )
+            for ((id_, _), _), answer in zip(block, answers, strict=True):
+                if isinstance(answer, SamefaceError):
+                    yield BatchFailed(id_, answer)
+                else:
+                    yield BatchIdentified(id_, answer)
+
+    def enroll_many(
+        self, entries: Iterable[EnrollEntry], *, faces: OneFace = "prominent", min_quality: float = 0.0
+    ) -> Iterator[BatchEnrolled | BatchFailed]:
+        """Enrol entries as they come; yields one answer per entry, in their order, once it is on the disk."""
+        for block in prepare_blocks(entries, lambda entry: self._to_probe(entry.probe)):
+            gallery = self._engine.gallery
+            gallery.get_or_create_collection(self.name, store_crops=self._store_crops)
+            requests = [self._to_request(*each, faces=faces, min_quality=min_quality) for each in block]
+            answers = self._engine.run(enroll_many(self._engine.pipeline, gallery, self.name, requests))
+            for (entry, _), answer in zip(block, answers, strict=True):
+                if isinstance(answer, SamefaceError):
+                    yield BatchFailed(entry.id, answer)
+                else:
+                    yield BatchEnrolled(entry.id, answer.person_id, answer.faces, answer.warnings)
 
     def verify(
         self,
@@ -126,37 +180,37 @@ class Collection:
         )
         return self._engine.run(verify(self._engine.pipeline, self._engine.gallery, request))
 
-    def describe(self) -> records.Collection:
+    def describe(self) -> CollectionDescription:
         """The collection's recogniser and its numbers of people and faces, as they are now."""
-        return self._people.get_collection(self.name)
+        return CollectionDescription.of(self._stored)
 
-    def people(self) -> Iterator[records.Person]:
+    def people(self) -> Iterator[Person]:
         """Yield all people in the order of their ids."""
-        collection, after = self.describe(), ""
+        collection, after = self._stored, ""
         while page := self._people.list_people(collection, PEOPLE_AT_ONCE, after):
-            yield from page
+            yield from map(Person.of, page)
             after = page[-1].person_id
 
-    def person(self, person_id: str) -> records.Person:
+    def person(self, person_id: str) -> Person:
         """The person of this id, with the ids of their faces."""
-        return self._people.get_person(self.describe(), person_id)
+        return Person.of(self._people.get_person(self._stored, person_id))
 
     def update(
         self, person_id: str, *, name: str | Kept | None = KEPT, metadata: Mapping[str, Any] | Kept = KEPT
-    ) -> records.Person:
+    ) -> Person:
         """Set a person's name, metadata or both; returns the person."""
         values: dict[str, Any] = {} if isinstance(name, Kept) else {"name": to_name(name)}
         if not isinstance(metadata, Kept):
             values["metadata"] = to_metadata(metadata)
-        return self._people.update_person(self.describe(), person_id, values)
+        return Person.of(self._people.update_person(self._stored, person_id, values))
 
     def forget(self, person_id: str) -> None:
         """Delete a person; once this returns, no search finds them."""
-        self._people.forget_person(self.describe(), person_id)
+        self._people.forget_person(self._stored, person_id)
 
     def forget_face(self, person_id: str, face_id: str) -> None:
         """Delete one face of a person."""
-        self._people.forget_face(self.describe(), person_id, face_id)
+        self._people.forget_face(self._stored, person_id, face_id)
 
     def delete(self) -> None:
         """Delete the collection with everybody in it."""
@@ -165,12 +219,16 @@ class Collection:
     def find_photos(self, photos: Sequence[AnyPhoto]) -> list[list[str]]:
         """For each photo the ids of the people who were enrolled with this very photo."""
         hashes = [hash_photo(to_photo(photo)) for photo in photos]
-        found = self._people.find_photos(self.describe(), hashes)
+        found = self._people.find_photos(self._stored, hashes)
         return [found.get(each, []) for each in hashes]
 
     @property
     def _people(self) -> Roster:
         return self._engine.people
+
+    @property
+    def _stored(self) -> records.Collection:
+        return self._people.get_collection(self.name)
 
     def _enroll(
         self,
@@ -191,10 +249,30 @@ class Collection:
         )
         return self._engine.run(enroll(self._engine.pipeline, self._engine.gallery, request))
 
-    def _to_probe(self, probe: "AnyPhoto | AnyEmbedding") -> Photo | Embedding:
-        """The embedding, if `probe` is a list, a tuple or a one-dimensional array, else the photo."""
-        row = isinstance(probe, np.ndarray) and probe.ndim == 1
-        if row or isinstance(probe, list | tuple):
+    def _to_request(
+        self, entry: EnrollEntry, probe: Photo | Embedding | SamefaceError, **options: Any
+    ) -> EnrollRequest | SamefaceError:
+        """The request of an entry in a batch, or what is wrong with the entry."""
+        if isinstance(probe, SamefaceError):
+            return probe
+        try:
+            if entry.person_id is not None:
+                records.refuse_invalid_id(entry.person_id, "person")
+            return EnrollRequest(
+                collection=self.name,
+                person_id=entry.person_id,
+                name=to_name(entry.name),
+                metadata=to_metadata(entry.metadata),
+                photos=() if isinstance(probe, Embedding) else [probe],
+                embeddings=[probe] if isinstance(probe, Embedding) else (),
+                may_exist=True,
+                **options,
+            )
+        except SamefaceError as error:
+            return error
+
+    def _to_probe(self, probe: AnyProbe) -> Photo | Embedding:
+        if is_embedding(probe):
             return accept_embedding(self._engine.pipeline.embedder.bundle, np.asarray(probe), None)
         return to_photo(probe)  # type: ignore[arg-type]
 

@@ -6,10 +6,10 @@ from typing import Literal, Self
 
 from sameface.collection import Collection
 from sameface.engine import Engine
+from sameface.listings import CollectionDescription
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR, Rule
 from sameface.model.pipeline import Detection, PhotoEmbeddings, PipelineOptions
-from sameface.model.store import records
 from sameface.model.verify import Decision, VerifyRequest, verify
 from sameface.photos import AnyPhoto, OneFace, WhichFaces, to_photo
 
@@ -96,6 +96,6 @@ class Faces:
         """The collection of this name; the first enrolment creates it, with this `store_crops`."""
         return Collection(self.engine, name, store_crops=store_crops)
 
-    def collections(self) -> list[records.Collection]:
+    def collections(self) -> list[CollectionDescription]:
         """All collections by name, with their numbers of people and faces."""
-        return self.engine.people.list_collections()
+        return [CollectionDescription.of(each) for each in self.engine.people.list_collections()]

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from sameface.model.commands.answers import describe_collection, describe_list, describe_person
+from sameface.model.commands.answers import describe_list
 from sameface.model.commands.options import AsJson, Data, InCollection, faces_in
 from sameface.model.commands.terminal import console, new_table, print_json
 from sameface.model.data_folder import DEFAULT_DATA
@@ -19,13 +19,13 @@ def collections(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
     with faces_in(data, None, None, "auto") as opened:
         found = opened.collections()
     if as_json:
-        print_json(describe_list(map(describe_collection, found)))
+        print_json(describe_list(found))
         return
     table = new_table("collection", "people", "faces", "model", "calibration", "keeps crops")
     for each in found:
         crops = "yes" if each.store_crops else "no"
         counts = f"{each.people:,}", f"{each.faces:,}"
-        table.add_row(escape(each.name), *counts, escape(each.bundle), escape(each.calibration or ""), crops)
+        table.add_row(escape(each.name), *counts, escape(each.model), escape(each.calibration or ""), crops)
     console.print(table if found else "There are no collections yet: `sameface enroll` makes the first.")
 
 
@@ -35,7 +35,7 @@ def people(collection: InCollection, data: Data = DEFAULT_DATA, as_json: AsJson 
     with faces_in(data, None, None, "auto") as opened:
         everybody = list(opened.collection(collection).people())
     if as_json:
-        print_json(describe_list(map(describe_person, everybody)))
+        print_json(describe_list(everybody))
         return
     table = new_table("person", "name", "faces")
     for person in everybody:

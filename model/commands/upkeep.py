@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from sameface.listings import CollectionDescription
 from sameface.model.bundles.bundle import find_folder, load_bundle
-from sameface.model.commands.answers import describe_collection
 from sameface.model.commands.options import AsJson, CollectionName, Data, Device
 from sameface.model.commands.terminal import console, count, new_table, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
@@ -56,7 +56,7 @@ def import_archive(
 def show_collection(collection: Collection, what: str, *, as_json: bool) -> None:
     """Print a collection with its numbers of people and faces; `what` says what was done with it."""
     if as_json:
-        print_json(describe_collection(collection))
+        print_json(CollectionDescription.of(collection))
         return
     counted = f"{count(collection.people, 'person', 'people')}, {count(collection.faces, 'face', 'faces')}"
     console.print(f"[green]{escape(collection.name)}[/green] {escape(what)}: {counted}.", soft_wrap=True)

@@ -21,7 +21,7 @@ class CommandFailed(Exception):
     """A command that had to work did not; the text is all that it said."""
 
 
-def run_command(*words: object, cwd: Path, path: Path | None = None) -> str:
+def run_command(*words: object, cwd: Path, path: Path | None = None, **variables: str) -> str:
     """What a command prints, to which its errors are added; it has to succeed."""
     search = f"{path}{os.pathsep}{os.environ['PATH']}" if path else os.environ["PATH"]
     done = subprocess.run(
@@ -30,7 +30,7 @@ def run_command(*words: object, cwd: Path, path: Path | None = None) -> str:
         stderr=subprocess.STDOUT,
         text=True,
         cwd=cwd,
-        env=os.environ | {"PATH": search},
+        env=os.environ | {"PATH": search} | variables,
         check=False,
     )
     if done.returncode:

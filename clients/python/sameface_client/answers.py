@@ -1,0 +1,266 @@
+"""What calls return: frozen values with the names of openapi.json."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sameface_client.errors import SamefaceError
+from sameface_client.values import Floats, Value
+
+__all__ = [
+    "BatchEnrolled",
+    "BatchFailed",
+    "BatchIdentified",
+    "Box",
+    "Candidate",
+    "CollectionDescription",
+    "ComparedPerson",
+    "ComparedPhoto",
+    "Decision",
+    "Detection",
+    "EnrollWarning",
+    "EnrolledFace",
+    "Enrollment",
+    "Face",
+    "FaceWithEmbedding",
+    "Identification",
+    "IdentifiedFace",
+    "Person",
+    "PhotoEmbeddings",
+    "Quality",
+    "Rejection",
+    "StoredFace",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Box(Value):
+    """Where a face is, in pixels of the upright image."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Quality(Value):
+    """How fit a face is for comparison, as a score from 0 to 1 and the measures behind it."""
+
+    score: float
+    sharpness: float
+    brightness: float
+    yaw: float
+    size: float
+    issues: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Face(Value):
+    """A face in a photo; `landmarks` are eyes, nose and mouth corners, image-left first."""
+
+    box: Box
+    landmarks: tuple[tuple[float, ...], ...]
+    score: float
+    quality: Quality
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FaceWithEmbedding(Face):
+    """A face with its embedding of length 1."""
+
+    embedding: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPhoto(Value):
+    """A photo of the comparison: the number of faces found, and the face that was compared."""
+
+    faces_found: int
+    face: Face
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPerson(Value):
+    """An enrolled person as the reference, and the face that was closest to the probe."""
+
+    person_id: str
+    face_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(Value):
+    """The answer to "is this the same face?", with the similarity, threshold and calibration behind it."""
+
+    same_person: bool
+    similarity: float
+    threshold: float
+    target_fmr: float | None
+    estimated_fmr: float | None
+    estimated_fmr_is_bound: bool
+    extrapolated: bool
+    calibration: str | None
+    model: str
+    probe: ComparedPhoto
+    reference: ComparedPhoto | ComparedPerson
+    timings_ms: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Detection(Value):
+    """The faces in a photo, most prominent first."""
+
+    faces: list[Face]
+    faces_found: int
+    timings_ms: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class PhotoEmbeddings(Value):
+    """The faces in a photo with their embeddings."""
+
+    model: str
+    faces: list[FaceWithEmbedding]
+    faces_found: int
+    timings_ms: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate(Value):
+    """A person who may be the one in question."""
+
+    person_id: str
+    name: str | None
+    similarity: float
+    face_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifiedFace(Value):
+    """One face of a probe, its match if there is one, and the best candidates."""
+
+    face: Face | None  # None where an embedding was sent
+    normalised: bool  # the embedding was sent at another length than 1
+    match: Candidate | None
+    candidates: list[Candidate]
+
+
+@dataclass(frozen=True, slots=True)
+class Identification(Value):
+    """The answer to "who is this?", with the threshold, the calibration and the gallery's size behind it."""
+
+    collection: str
+    gallery_size: int
+    gallery_faces: int
+    threshold: float
+    target_fpir: float | None
+    extrapolated: bool
+    calibration: str | None
+    model: str
+    results: list[IdentifiedFace]
+    timings_ms: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class EnrolledFace(Value):
+    """An enrolled face; `image` is the index of its photo or embedding in the request, photos first."""
+
+    face_id: str
+    image: int
+    quality: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection(Value):
+    """A rejected photo: its index in the request, and the code and the sentence of the error."""
+
+    image: int
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnrollWarning(Value):
+    """Something odd about a face that was enrolled all the same."""
+
+    code: str
+    face_id: str
+    person_id: str | None = None
+    similarity: float | None = None
+    faces_found: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Enrollment(Value):
+    """Who was enrolled, with which faces; the rejected photos and the warnings."""
+
+    person_id: str
+    faces: list[EnrolledFace]
+    rejected: list[Rejection]
+    warnings: list[EnrollWarning]
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionDescription(Value):
+    """A collection as it is now: its numbers of people and faces, and what it was made with."""
+
+    name: str
+    people: int
+    faces: int
+    model: str
+    index: str  # how it is searched
+    revision: int  # counts every change
+    store_crops: bool
+    calibration: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFace(Value):
+    """A face of an enrolled person."""
+
+    face_id: str
+    quality: float | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Person(Value):
+    """An enrolled person."""
+
+    person_id: str
+    name: str | None
+    metadata: dict[str, Any]
+    faces: list[StoredFace]
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class BatchIdentified(Value):
+    """Who is in one probe of a batch."""
+
+    id: str
+    results: list[IdentifiedFace]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchEnrolled(Value):
+    """Who was enrolled by one entry of a batch."""
+
+    id: str
+    person_id: str
+    faces: list[EnrolledFace]
+    warnings: list[EnrollWarning]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFailed(Value):
+    """Why one entry of a batch failed; the others go on."""
+
+    id: str
+    error: SamefaceError
+
+    def to_dict(self) -> dict[str, Any]:
+        """The id, and the error as its code, its sentence and its facts."""
+        error = {"code": self.error.code, "detail": self.error.detail, **self.error.facts}
+        return {"id": self.id, "error": error}
