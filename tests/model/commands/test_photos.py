@@ -167,7 +167,7 @@ def test_without_torch_training_says_what_to_install(tmp_path: Path) -> None:
 
 
 def test_any_other_module_that_is_missing_leaves_no_traceback() -> None:
-    without = "import sys; sys.modules['onnxruntime'] = None; from sameface.cli import main; main()"
+    without = "import sys; sys.modules['onnx'] = None; from sameface.cli import main; main()"
     command = [sys.executable, "-c", without, "verify", "one.jpg", "other.jpg"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
