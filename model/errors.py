@@ -134,6 +134,12 @@ class CalibrationNotFound(SamefaceError):
     code = "calibration_not_found"
 
 
+class EntryNotFound(SamefaceError):
+    """No entry of the audit has this id."""
+
+    code = "entry_not_found"
+
+
 class AlreadyExists(SamefaceError):
     """A collection, person or face has this name or id already."""
 
@@ -180,6 +186,18 @@ class StoreDamaged(SamefaceError):
     """The gallery's file is not what was written into it."""
 
     code = "store_damaged"
+
+
+class SecretKeyRefused(SamefaceError):
+    """The secret key is too short, or its file cannot be read or made."""
+
+    code = "secret_key_refused"
+
+
+class AuditRefused(SamefaceError):
+    """A file is no export of an audit, or cannot be read or written."""
+
+    code = "audit_refused"
 
 
 class ArchiveRefused(SamefaceError):

@@ -108,6 +108,7 @@ COLLECTION = {
     "revision": 3104,
     "store_crops": False,
     "calibration": None,
+    "reviewers": 0,
     "created_at": "2026-11-16T09:30:00Z",
 }
 NEW_COLLECTION = {**COLLECTION, "people": 0, "faces": 0, "revision": 0}

@@ -48,7 +48,11 @@ async def create_collection(
 ) -> CollectionResponse:
     """Make a collection: 201 if it is new, 200 if it is there and the same."""
     made, new = await gallery.writers.run(
-        gallery.create_collection, collection, store_crops=body.store_crops, calibration=body.calibration
+        gallery.create_collection,
+        collection,
+        store_crops=body.store_crops,
+        calibration=body.calibration,
+        reviewers=body.reviewers,
     )
     response.status_code = 201 if new else 200
     return CollectionResponse.from_collection(made, gallery.index_kind(made))

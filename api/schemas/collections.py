@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pydantic import Field
 
 from sameface.api.schemas.fields import CalibrationName, Request, Response
-from sameface.model.store.records import Collection
+from sameface.model.store.records import MOST_REVIEWERS, Collection
 
 
 class CollectionRequest(Request):
@@ -14,6 +14,9 @@ class CollectionRequest(Request):
     store_crops: bool = Field(False, description="Keep the aligned crop of every face.")
     calibration: CalibrationName | None = Field(
         None, description="The calibration to decide by, of those that /v1/calibrations lists."
+    )
+    reviewers: int = Field(
+        0, ge=0, le=MOST_REVIEWERS, description="People who must confirm a match before it counts as such."
     )
 
 
@@ -28,6 +31,7 @@ class CollectionResponse(Response):
     revision: int = Field(description="Counts every change.")
     store_crops: bool
     calibration: str | None
+    reviewers: int
     created_at: datetime
 
     @classmethod
@@ -42,6 +46,7 @@ class CollectionResponse(Response):
             revision=collection.revision,
             store_crops=collection.store_crops,
             calibration=collection.calibration,
+            reviewers=collection.reviewers,
             created_at=datetime.fromtimestamp(collection.created_at, UTC),
         )
 

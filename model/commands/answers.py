@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 from sameface.model.access.keys import SCOPES
@@ -23,8 +22,3 @@ def describe_key(key: ApiKey) -> dict[str, Any]:
         | {"scopes": [scope for scope in SCOPES if scope in key.scopes], "limits": asdict(key.limits)}
         | {field: moment and write_time(moment) for field in times for moment in [getattr(key, field)]}
     )
-
-
-def write_time(seconds: float) -> str:
-    """A Unix time in ISO 8601, in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")

@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from sameface.model.bundles.bundle import find_folder, load_bundle
-from sameface.model.commands.answers import describe_list, write_time
+from sameface.model.commands.answers import describe_list
 from sameface.model.commands.calibration_tables import show_calibration, show_next, write_serve_line
 from sameface.model.commands.options import AsJson, BundleName, Data
 from sameface.model.commands.terminal import console, new_table, print_json
@@ -19,6 +19,7 @@ from sameface.model.decision.calibration import Calibration
 from sameface.model.decision.calibration_files import Calibrations
 from sameface.model.decision.rates import round_up, write_rate
 from sameface.model.errors import CalibrationRefused
+from sameface.model.store.records import write_time
 from sameface.model.store.store import Store
 
 app = typer.Typer()

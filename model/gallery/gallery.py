@@ -184,7 +184,7 @@ class Gallery(Roster):
             super().close()
 
     def create_collection(
-        self, name: str, *, store_crops: bool = False, calibration: str | None = None
+        self, name: str, *, store_crops: bool = False, calibration: str | None = None, reviewers: int = 0
     ) -> tuple[Collection, bool]:
         """The collection, bound to this recogniser, and whether it is new."""
         refuse_invalid_id(name, "collection")
@@ -197,6 +197,7 @@ class Gallery(Roster):
             dimension=contract.dimension or 0,
             store_crops=store_crops,
             calibration=calibration,
+            reviewers=reviewers,
         )
         return self.store.collections.create(name, binding)
 

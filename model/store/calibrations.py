@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import Connection, delete, insert, select
 
 from sameface.model.errors import AlreadyExists, CalibrationNotFound
+from sameface.model.store.audit import Entry, record_entry
 from sameface.model.store.database import Database, peeking
 from sameface.model.store.tables import calibrations, chosen_calibrations
 
@@ -33,6 +34,7 @@ class OwnCalibrations:
             connection.execute(delete(calibrations).where(same))
             row = {"identity": identity, "name": name, "content": content, "created_at": time.time()}
             connection.execute(insert(calibrations).values(row))
+            record_entry(connection, describe("save_calibration", identity, name))
 
     def remove(self, identity: str, name: str) -> None:
         """Delete a calibration, and the choice of it."""
@@ -42,12 +44,19 @@ class OwnCalibrations:
                 removed = connection.execute(delete(table).where(same)).rowcount
             if not removed:
                 raise CalibrationNotFound(f"There is no calibration {name!r}.")
+            record_entry(connection, describe("remove_calibration", identity, name))
 
     def choose(self, identity: str, name: str) -> None:
         """Let a bundle decide by the calibration `name`, of the store or of a file."""
         with self._database.writing() as connection:
             connection.execute(delete(chosen_calibrations).where(chosen_calibrations.c.identity == identity))
             connection.execute(insert(chosen_calibrations).values(identity=identity, name=name))
+            record_entry(connection, describe("choose_calibration", identity, name))
+
+
+def describe(action: str, identity: str, name: str) -> Entry:
+    """An entry of the audit about the calibration `name` of a bundle."""
+    return Entry(action=action, details={"calibration": name, "identity": identity})
 
 
 def read_calibrations(connection: Connection, identity: str) -> tuple[Contents, str | None]:

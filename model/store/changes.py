@@ -72,12 +72,13 @@ def record_changes(
     collection: Collection,
     kind: str,
     changed: Sequence[tuple[int, int | None]],
-) -> None:
+) -> int:
     """Append a change of `kind` to the sequence for each person key and face key, or None, in `changed`.
 
-    One UPDATE takes all the numbers, so that no two transactions ever get the same one.
+    One UPDATE takes all the numbers, so that no two transactions ever get the same one. Returns the last one:
+    the collection's revision.
     """
-    last = connection.execute(
+    last: int = connection.execute(
         update(collections)
         .where(collections.c.key == collection.key)
         .values(revision=collections.c.revision + len(changed))
@@ -95,6 +96,7 @@ def record_changes(
         for place, (person, face) in enumerate(changed)
     ]
     connection.execute(insert(changes), rows)
+    return last
 
 
 def select_faces(collection: Collection) -> Select[tuple[int, int, bytes]]:

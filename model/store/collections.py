@@ -20,6 +20,7 @@ from sqlalchemy import (
 from sameface.model.actor import current_actor
 from sameface.model.errors import AlreadyExists, CollectionNotFound, RateLimited
 from sameface.model.store.api_key import ANYTHING
+from sameface.model.store.audit import Entry, record_entry
 from sameface.model.store.database import Database
 from sameface.model.store.records import Binding, Collection
 from sameface.model.store.tables import collections
@@ -42,7 +43,9 @@ class Collections:
             row = connection.execute(COLLECTION_NAMED, {"name": name}).one_or_none()
             if row is None:
                 refuse_over_quota(connection, "collections", 1)
-                return insert_collection(connection, name, binding), True
+                made = insert_collection(connection, name, binding)
+                record_entry(connection, Entry.about(made, "create_collection"))
+                return made, True
         found = Collection(**row._mapping)
         different = found.binding.differences(binding)
         if different:
@@ -77,9 +80,13 @@ class Collections:
     def delete(self, name: str) -> None:
         """Delete a collection with all its people and faces."""
         with self._database.writing() as connection:
-            shown = (collections.c.name == name) & collections.c.draft.is_(None)
-            if not connection.execute(delete(collections).where(shown)).rowcount:
+            row = connection.execute(COLLECTION_NAMED, {"name": name}).one_or_none()
+            if row is None:
                 raise CollectionNotFound(f"There is no collection {name!r}.")
+            connection.execute(delete(collections).where(collections.c.key == row.key))
+            gone = Collection(**row._mapping)
+            counts = {"people": gone.people, "faces": gone.faces}
+            record_entry(connection, Entry.about(gone, "delete_collection", details=counts))
         self._database.forget_log_soon()
 
 

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, 
 
 from sameface.model.errors import AlreadyExists, UpkeepRunning
 from sameface.model.files import exclusive_lock
+from sameface.model.store.audit import Entry, record_entry
 from sameface.model.store.changes import record_changes
 from sameface.model.store.collections import add_to_counters, insert_collection, refuse_gone
 from sameface.model.store.people import restore_face
@@ -94,6 +95,7 @@ def publish_draft(store: Store, draft: Collection) -> Collection:
         refuse_taken(connection, name)
         refuse_gone(connection, draft)
         set_name(connection, draft, name, draft_of=None, draft=None)
+        record_published(connection, draft, "import_collection")
     return store.collections.get(name)
 
 
@@ -111,6 +113,15 @@ def replace_with_draft(connection: Connection, old: Collection, draft: Collectio
         .where(remembered_responses.c.collection == old.key)
         .values(collection=draft.key)
     )
+    record_published(connection, draft, "reembed_collection")
+
+
+def record_published(connection: Connection, draft: Collection, action: str) -> None:
+    """Put the collection that a draft has become into the audit, with its numbers of people and faces."""
+    row = connection.execute(select(collections).where(collections.c.key == draft.key)).one()
+    published = Collection(**row._mapping)
+    counts = {"people": published.people, "faces": published.faces}
+    record_entry(connection, Entry.about(published, action, details=counts))
 
 
 def set_name(

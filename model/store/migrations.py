@@ -9,12 +9,15 @@ from sameface.model.errors import StoreRefused
 from sameface.model.store.sqlite import damaged
 from sameface.model.store.tables import (
     about,
+    audit,
     calibrations,
+    chains,
     chosen_calibrations,
     collections,
     keys,
     metadata,
     remembered_responses,
+    seals,
 )
 
 # How version 2 marked a draft: by the end of its name.
@@ -60,8 +63,21 @@ def keep_keys(connection: Connection) -> None:
     keys.create(connection, checkfirst=True)
 
 
+def keep_an_audit(connection: Connection) -> None:
+    """Version 6: the audit with its chains and seals, and how many people must confirm a match."""
+    for table in (audit, chains, seals):
+        table.create(connection, checkfirst=True)
+    connection.exec_driver_sql("ALTER TABLE collections ADD COLUMN reviewers INTEGER DEFAULT 0 NOT NULL")
+
+
 # The step at index n takes a database from version n + 1 to n + 2.
-MIGRATIONS: list[Callable[[Connection], None]] = [name_the_store, mark_drafts, keep_calibrations, keep_keys]
+MIGRATIONS: list[Callable[[Connection], None]] = [
+    name_the_store,
+    mark_drafts,
+    keep_calibrations,
+    keep_keys,
+    keep_an_audit,
+]
 VERSION = 1 + len(MIGRATIONS)
 
 

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, sel
 
 from sameface.model.errors import AlreadyExists, FaceNotFound, PersonNotFound
 from sameface.model.faces import Floats
+from sameface.model.store.audit import Entry, record_entries, record_entry
 from sameface.model.store.changes import read_embeddings, record_changes
 from sameface.model.store.collections import add_to_counters, refuse_gone, refuse_over_quota
 from sameface.model.store.database import Database
@@ -87,7 +88,12 @@ class People:
             person = find_person(connection, collection, person_id)
             if values:
                 connection.execute(update(people).where(people.c.key == person).values(values))
-            record_changes(connection, collection, "update", [(person, None)])
+            revision = record_changes(connection, collection, "update", [(person, None)])
+            changed = {"changed": sorted(values)}
+            entry = Entry.about(
+                collection, "update_person", revision=revision, person_id=person_id, details=changed
+            )
+            record_entry(connection, entry)
 
     def delete(self, collection: Collection, person_id: str) -> None:
         """Delete a person with all faces and crops."""
@@ -96,9 +102,14 @@ class People:
             gone = connection.execute(select(faces.c.key).where(faces.c.person == person)).scalars().all()
             connection.execute(delete(people).where(people.c.key == person))
             add_to_counters(connection, collection, people=-1, faces=-len(gone))
-            record_changes(
+            revision = record_changes(
                 connection, collection, "delete", [(person, face) for face in gone] or [(person, None)]
             )
+            details = {"faces": len(gone)}
+            entry = Entry.about(
+                collection, "forget_person", revision=revision, person_id=person_id, details=details
+            )
+            record_entry(connection, entry)
         self._database.forget_log_soon()
 
     def delete_face(self, collection: Collection, person_id: str, face_id: str) -> None:
@@ -113,7 +124,12 @@ class People:
             if gone is None:
                 raise FaceNotFound(f"The person {person_id!r} has no face {face_id!r}.")
             add_to_counters(connection, collection, people=0, faces=-1)
-            record_changes(connection, collection, "delete", [(person, gone)])
+            revision = record_changes(connection, collection, "delete", [(person, gone)])
+            details = {"face_ids": [face_id]}
+            entry = Entry.about(
+                collection, "forget_face", revision=revision, person_id=person_id, details=details
+            )
+            record_entry(connection, entry)
         self._database.forget_log_soon()
 
     def existing(self, collection: Collection, person_ids: Sequence[str]) -> set[str]:
@@ -181,7 +197,7 @@ def find_people(connection: Connection, collection: Collection, person_ids: Sequ
 def add_people(connection: Connection, collection: Collection, newcomers: Sequence[NewPerson]) -> None:
     """Add people with their faces; raises if `may_exist` or `must_exist` of a newcomer is not fulfilled."""
     known = find_people(connection, collection, [newcomer.person_id for newcomer in newcomers])
-    before = len(known)
+    before = frozenset(known)
     for newcomer in newcomers:
         if newcomer.person_id not in known:
             if newcomer.must_exist:
@@ -192,8 +208,25 @@ def add_people(connection: Connection, collection: Collection, newcomers: Sequen
                 f"There is a person {newcomer.person_id!r} in {collection.name!r} already: add the faces to"
                 f" this person (POST .../people/{newcomer.person_id}/faces), or choose another id."
             )
-    added = add_faces(connection, collection, known, newcomers)
-    add_to_counters(connection, collection, people=len(known) - before, faces=added)
+    added, revision = add_faces(connection, collection, known, newcomers)
+    add_to_counters(connection, collection, people=len(known) - len(before), faces=added)
+    if collection.draft is None:  # a draft is in the audit once it is published
+        record_entries(connection, describe_newcomers(collection, newcomers, before, revision))
+
+
+def describe_newcomers(
+    collection: Collection, newcomers: Sequence[NewPerson], known: frozenset[str], revision: int
+) -> list[Entry]:
+    """An entry of the audit for each newcomer: enrolled, or with faces added to a person who was `known`."""
+    entries, seen = [], set(known)
+    for newcomer in newcomers:
+        action = "add_faces" if newcomer.person_id in seen else "enroll_person"
+        seen.add(newcomer.person_id)
+        details = {"face_ids": [face.face_id for face in newcomer.faces]}
+        entries.append(
+            Entry.about(collection, action, revision=revision, person_id=newcomer.person_id, details=details)
+        )
+    return entries
 
 
 def add_person(connection: Connection, collection: Collection, newcomer: NewPerson) -> int:
@@ -210,8 +243,11 @@ def add_person(connection: Connection, collection: Collection, newcomer: NewPers
 
 def add_faces(
     connection: Connection, collection: Collection, keys: dict[str, int], newcomers: Sequence[NewPerson]
-) -> int:
-    """Insert the newcomers' faces and record the changes; `keys` are person keys by id. Returns the count."""
+) -> tuple[int, int]:
+    """Insert the newcomers' faces and record the changes; `keys` are person keys by id.
+
+    Returns the number of faces, and the collection's revision.
+    """
     rows = [
         {
             "collection": collection.key,
@@ -228,12 +264,13 @@ def add_faces(
         for newcomer in newcomers
         for face in newcomer.faces
     ]
-    if rows:
-        added = connection.execute(
-            insert(faces).returning(faces.c.person, faces.c.key, sort_by_parameter_order=True), rows
-        )
-        record_changes(connection, collection, "enrol", [(row.person, row.key) for row in added])
-    return len(rows)
+    if not rows:
+        return 0, collection.revision
+    added = connection.execute(
+        insert(faces).returning(faces.c.person, faces.c.key, sort_by_parameter_order=True), rows
+    )
+    revision = record_changes(connection, collection, "enrol", [(row.person, row.key) for row in added])
+    return len(rows), revision
 
 
 def read_people(connection: Connection, which: ColumnElement[bool], limit: int) -> list[Person]:

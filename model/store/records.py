@@ -5,6 +5,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ ID_LENGTH = 128
 ID = re.compile(ID_PATTERN)
 MAX_NAME = 200  # characters
 MAX_METADATA_BYTES = 16_000  # as JSON
+MOST_REVIEWERS = 2  # that a collection may ask for: as many as Art. 14(5) of the EU's AI Act
 LAST_TIME = 253_402_300_800  # the year 10,000
 
 
@@ -59,6 +61,11 @@ def find_metadata_fault(value: object) -> str | None:
     return f"may have {MAX_METADATA_BYTES} bytes" if len(written) > MAX_METADATA_BYTES else None
 
 
+def write_time(seconds: float) -> str:
+    """A Unix time in ISO 8601, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
     """The settings that are fixed when a collection is made: recogniser, stored crops, calibration."""
@@ -68,6 +75,7 @@ class Binding:
     dimension: int
     store_crops: bool = False
     calibration: str | None = None  # None: the server's default
+    reviewers: int = 0  # people who must confirm a match: 0, 1 or 2
 
     def to_columns(self) -> dict[str, Any]:
         """The values of the columns of the same names."""
@@ -96,6 +104,7 @@ class Collection:
     created_at: float
     draft_of: str | None = None
     draft: str | None = None  # a draft's purpose; None: not a draft
+    reviewers: int = 0  # people who must confirm a match
 
     @property
     def binding(self) -> Binding:

@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from sameface.model.errors import StoreRefused
 from sameface.model.files import exclusive_lock
+from sameface.model.store.audit import Audit
 from sameface.model.store.calibrations import OwnCalibrations
 from sameface.model.store.changes import Changes
 from sameface.model.store.collections import Collections
@@ -15,6 +16,7 @@ from sameface.model.store.idempotency import IdempotencyKeys
 from sameface.model.store.keys import Keys
 from sameface.model.store.migrations import migrate, read_about, refuse_other_version
 from sameface.model.store.people import People
+from sameface.model.store.seals import Seals
 
 
 class Store:
@@ -41,6 +43,8 @@ class Store:
         self.idempotency_keys = IdempotencyKeys(self._database)
         self.calibrations = OwnCalibrations(self._database)
         self.keys = Keys(self._database)
+        self.audit = Audit(self._database)
+        self.seals = Seals(self._database)
 
     @property
     def read_only(self) -> bool:

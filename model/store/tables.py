@@ -82,6 +82,7 @@ collections = Table(
     Column("created_at", Time, nullable=False),
     Column("draft_of", Text),  # the name that a draft is to take, or that a replaced collection had
     Column("draft", Text),  # importing, reembedding and the new identity, or replaced; null: not a draft
+    Column("reviewers", Integer, nullable=False, server_default="0"),  # who must confirm a match
     sqlite_autoincrement=True,  # a key is never used again, so no cache can take one collection for another
 )
 
@@ -173,4 +174,54 @@ keys = Table(
     Column("former_sha256", Text),  # of the secret before the last rotation
     Column("former_until", MaybeTime),
     sqlite_autoincrement=True,  # a number is never used again: limits are counted by it
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("key", Integer, primary_key=True),  # in the order of writing
+    Column("chain", Text, nullable=False),
+    Column("number", Integer, nullable=False),  # in its chain: 1, 2, 3, ...
+    Column("time", Time, nullable=False),
+    Column("started_at", Float),  # of a decision
+    Column("action", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("caller", Text, nullable=False),
+    Column("request_id", Text),
+    Column("route", Text),
+    Column("collection", Text),  # its name: the entry outlives the collection
+    Column("revision", Integer),
+    Column("person_id", Text),
+    Column("model", Text),
+    Column("similarity", Float),
+    Column("threshold", Float),
+    Column("reviewed", Text),  # the id of the entry that a review is about
+    Column("details", JSON, nullable=False),
+    Column("hash", Text, nullable=False),  # of this entry and the hash of the one before it
+    UniqueConstraint("chain", "number"),
+    Index("audit_by_time", "time"),
+    Index("audit_of_person", "person_id"),
+    Index("audit_of_request", "request_id"),
+    Index("audit_reviews", "reviewed"),
+    sqlite_autoincrement=True,
+)
+
+chains = Table(
+    "audit_chains",
+    metadata,
+    Column("chain", Text, primary_key=True),
+    Column("number", Integer, nullable=False),  # of its last entry
+    Column("hash", Text, nullable=False),
+    Column("sealed", Integer, nullable=False),  # the number of its last entry that a seal covers
+)
+
+seals = Table(
+    "seals",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("time", Time, nullable=False),
+    Column("previous", Text, nullable=False),  # the signature of the seal before it
+    Column("heads", JSON, nullable=False),  # by chain: the number and the hash of its last entry
+    Column("is_cut", Boolean, nullable=False),  # whether all that it covers was cut
+    Column("signature", Text, nullable=False),
 )

@@ -22,6 +22,7 @@ from sameface.model.faces import are_unit
 from sameface.model.store.records import (
     LAST_TIME,
     MAX_NAME,
+    MOST_REVIEWERS,
     Binding,
     Collection,
     NewFace,
@@ -47,12 +48,14 @@ class Header:
     dimension: int
     store_crops: bool
     calibration: str | None
+    reviewers: int
 
     def __post_init__(self) -> None:
         need(all(isinstance(text, str) for text in (self.name, self.model, self.identity)), "name and model")
         need(type(self.dimension) is int and self.dimension > 0, "dimension")
         need(isinstance(self.store_crops, bool), "store_crops")
         need(isinstance(self.calibration, str | None), "calibration")
+        need(type(self.reviewers) is int and 0 <= self.reviewers <= MOST_REVIEWERS, "reviewers")
 
     @classmethod
     def of(cls, collection: Collection) -> "Header":
@@ -64,6 +67,7 @@ class Header:
             collection.dimension,
             collection.store_crops,
             collection.calibration,
+            collection.reviewers,
         )
 
     @property
@@ -75,6 +79,7 @@ class Header:
             dimension=self.dimension,
             store_crops=self.store_crops,
             calibration=self.calibration,
+            reviewers=self.reviewers,
         )
 
 
@@ -154,6 +159,7 @@ def read_header(path: Path, line: bytes) -> Header:
             raise ArchiveRefused(
                 f"{path} is of version {version}, this sameface reads {VERSION}: install a newer one."
             )
+        found.setdefault("reviewers", 0)  # 0.1.0 had none
         return Header(**{field.name: found[field.name] for field in fields(Header)})
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise ArchiveRefused(

@@ -142,6 +142,7 @@ def reembed(
         identity=bundle.identity,
         dimension=bundle.contract.dimension or 0,
         store_crops=old.store_crops,
+        reviewers=old.reviewers,
     )
     with drafting(store):
         drop_drafts(store, old.name, kept=purpose)

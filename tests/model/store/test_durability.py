@@ -49,7 +49,7 @@ def test_a_gallery_of_the_first_version_is_brought_to_this_one(tmp_path: Path) -
     with closing(sqlite3.connect(tmp_path / "gallery.db")) as connection, connection:
         connection.execute("DELETE FROM about WHERE key = 'store'")
         connection.execute("DROP INDEX answers_by_age")
-        for column in ("draft_of", "draft"):
+        for column in ("draft_of", "draft", "reviewers"):
             connection.execute(f"ALTER TABLE collections DROP COLUMN {column}")
         connection.execute("UPDATE about SET value = '1' WHERE key = 'version'")
     with closing(Store(tmp_path / "gallery.db")) as store, closing(Store(tmp_path / "gallery.db")) as again:
@@ -62,7 +62,7 @@ def test_drafts_of_the_second_version_are_known_by_their_columns(tmp_path: Path)
         for name in ("staff", "copy (importing)", "staff (replaced)", "staff (reembedding 0123456789ab)"):
             store.collections.create(name, BINDING)
     with closing(sqlite3.connect(tmp_path / "gallery.db")) as connection, connection:
-        for column in ("draft_of", "draft"):
+        for column in ("draft_of", "draft", "reviewers"):
             connection.execute(f"ALTER TABLE collections DROP COLUMN {column}")
         connection.execute("UPDATE about SET value = '2' WHERE key = 'version'")
     with closing(Store(tmp_path / "gallery.db")) as store:
