@@ -21,6 +21,7 @@ from sameface.api.middleware.request_meter import RequestMeter
 from sameface.api.middleware.time_limit import TimeLimit
 from sameface.api.openapi.contract import name_operation, publish_exactly
 from sameface.api.routes import (
+    audit,
     batch,
     calibrations,
     collections,
@@ -120,7 +121,7 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
 
 def add_routes(app: FastAPI, settings: Settings) -> None:
     """Add the native routes, and those that tools ask, which may add parameters of their own."""
-    for noun in (verify, faces, collections, batch, people, identify, models, calibrations, keys):
+    for noun in (verify, faces, collections, batch, people, identify, models, calibrations, keys, audit):
         app.include_router(noun.router, dependencies=[ADMITTED, KNOWN_OPTIONS])
     app.include_router(health.router)
     for page, access, key in (
@@ -174,6 +175,7 @@ def open_parts(app: FastAPI) -> None:
     pipeline.thresholds.refuse_own_rate()
     gallery = app.state.gallery = open_gallery(settings.folder.gallery, pipeline)
     gallery.load()
+    gallery.keep_decisions(settings.audit_days, app.state.metrics)
     app.state.metrics.ready(pipeline, gallery)
     if settings.backup_plan:
         app.state.backups = ScheduledBackups(gallery.store, settings.backup_plan, app.state.metrics)

@@ -35,6 +35,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "face_not_found": (404, "There is no such face"),
     "calibration_not_found": (404, "There is no such calibration"),
     "key_not_found": (404, "There is no such API key"),
+    "entry_not_found": (404, "There is no such entry in the audit"),
     "method_not_allowed": (405, "This address does not take this method"),
     "already_exists": (409, "It exists already and differs"),
     "idempotency_key_reused": (409, "The Idempotency-Key belongs to another request"),

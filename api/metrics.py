@@ -72,6 +72,9 @@ class Metrics(Observer):
         self.similarities = prometheus.Histogram(
             "sameface_similarity", "Of decisions.", ["kind"], buckets=SIMILARITIES, registry=own
         )
+        self.lost = prometheus.Counter(
+            "sameface_audit_lost", "Decisions that could not be written into the audit.", registry=own
+        )
         self.open_connections = prometheus.Gauge(
             "sameface_connections", "Open connections.", multiprocess_mode="livesum", registry=own
         )
@@ -122,6 +125,10 @@ class Metrics(Observer):
     def failed_backup(self) -> None:
         """Count a backup that could not be made."""
         self.failed_backups.inc()
+
+    def lost_decisions(self, count: int) -> None:
+        """Count decisions that the audit lacks."""
+        self.lost.inc(count)
 
     def request(self, route: str, status: int, caller: str, seconds: float, problem: str | None) -> None:
         """Count a request, observe its duration and, if it got a problem, count the code `problem`."""

@@ -178,6 +178,9 @@ class Settings(BaseSettings):
     )
     backup_hours: float = Field(24.0, gt=0, description="Hours from one backup to the next.")
     backups_kept: int = Field(7, ge=1, description="Backups that are kept; older ones are deleted.")
+    audit_days: int = Field(
+        365, ge=0, le=36_500, description="Days that the audit is kept; 0 records no decisions."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="How much is logged.")
     log_format: Literal["text", "json"] = Field(
         "text", description="Log lines as `text`, or as `json`: one object per line."

@@ -10,6 +10,7 @@ from sameface.model.faces import EmbeddedFace, Embedding, Face, Photo, Value
 from sameface.model.gallery.gallery import Candidate, Gallery
 from sameface.model.observer import Stopwatch
 from sameface.model.pipeline import Pipeline
+from sameface.model.store.audit import Entry
 from sameface.model.store.records import Collection
 
 Probe: TypeAlias = Photo | Embedding
@@ -157,11 +158,32 @@ def search_faces(
     for candidates in found:
         if candidates:
             stopwatch.observer.similarity("identify", candidates[0].similarity)
-    results = map(decide, everyone, found, [threshold.value] * len(everyone))
+    decided = list(map(decide, everyone, found, [threshold.value] * len(everyone)))
+    gallery.record_decisions(
+        [describe_decision(face, collection, threshold, stopwatch.started_at) for face in decided]
+    )
+    results = iter(decided)
     return SearchOutcome(
         collection,
         threshold,
         [faces if isinstance(faces, SamefaceError) else [next(results) for _ in faces] for faces in probes],
+    )
+
+
+def describe_decision(
+    face: IdentifiedFace, collection: Collection, threshold: Threshold, started_at: float
+) -> Entry:
+    """The entry of the audit for one face of a probe: the match that was found, or the closest similarity."""
+    match = face.match
+    return Entry.about(
+        collection,
+        "identify",
+        outcome="match" if match else "unknown",
+        person_id=match.person_id if match else None,
+        similarity=face.candidates[0].similarity if face.candidates else None,
+        threshold=threshold.value,
+        started_at=started_at,
+        details={"face_ids": [match.face_id], "reviewers": collection.reviewers} if match else {},
     )
 
 

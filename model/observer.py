@@ -38,6 +38,9 @@ class Observer:
     def failed_backup(self) -> None:
         """A scheduled backup could not be made."""
 
+    def lost_decisions(self, count: int) -> None:
+        """So many decisions could not be written into the audit."""
+
 
 SILENT = Observer()
 
@@ -47,6 +50,7 @@ class Stopwatch:
 
     def __init__(self, observer: Observer = SILENT) -> None:
         self.observer = observer
+        self.started_at = time.time()
         self.started = time.perf_counter()
         self.seconds: dict[str, float] = {}
 

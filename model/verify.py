@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sameface.model.decision.similarity import measure_similarity
 from sameface.model.decision.thresholds import AT_OWN_RATE, Rule
 from sameface.model.faces import EmbeddedFace, Embedding, Face, Photo, Value
 from sameface.model.gallery.gallery import Gallery
+from sameface.model.observer import Stopwatch
 from sameface.model.pipeline import PhotoFaces, Pipeline
+from sameface.model.store.audit import Entry
 from sameface.model.store.records import Collection
 
 
@@ -67,9 +70,11 @@ class Decision(Value):
 async def verify(pipeline: Pipeline, gallery: Gallery, request: VerifyRequest) -> Decision:
     """Whether the probe shows the person of the reference, another photo or an enrolled person."""
     stopwatch = pipeline.start_stopwatch()
+    collection: Collection | None = None
     reference: ComparedPhoto | ComparedPerson
     if isinstance(request.reference, EnrolledPerson):
-        collection, enrolled = await gallery.readers.run(find_enrolled, gallery, request.reference)
+        found, enrolled = await gallery.readers.run(find_enrolled, gallery, request.reference)
+        collection = found
         threshold = pipeline.thresholds.for_pair(
             request.rule, calibration=collection.calibration, faces=len(enrolled)
         )
@@ -83,7 +88,7 @@ async def verify(pipeline: Pipeline, gallery: Gallery, request: VerifyRequest) -
         reference = to_compared(photos[1])
     pipeline.observer.similarity("verify", similarity)
     judgement = threshold.judge(similarity)
-    return Decision(
+    decision = Decision(
         same_person=judgement.same_person,
         similarity=similarity,
         threshold=threshold.value,
@@ -97,6 +102,22 @@ async def verify(pipeline: Pipeline, gallery: Gallery, request: VerifyRequest) -
         reference=reference,
         timings_ms=stopwatch.milliseconds(*(photo.stopwatch for photo in photos)),
     )
+    gallery.record_decisions([describe_decision(decision, collection, stopwatch)])
+    return decision
+
+
+def describe_decision(decision: Decision, collection: Collection | None, stopwatch: Stopwatch) -> Entry:
+    """The entry of the audit for a decision, about an enrolled person if there is a collection."""
+    values: dict[str, Any] = {
+        "outcome": "same_person" if decision.same_person else "different_people",
+        "similarity": decision.similarity,
+        "threshold": decision.threshold,
+        "started_at": stopwatch.started_at,
+    }
+    if collection is None or not isinstance(decision.reference, ComparedPerson):
+        return Entry(action="verify", model=decision.model, **values)
+    found = {"face_ids": [decision.reference.face_id]}
+    return Entry.about(collection, "verify", person_id=decision.reference.person_id, details=found, **values)
 
 
 async def embed_photos(

@@ -30,6 +30,7 @@ ROOMS = {
     "gallery": "sameface.model.commands.upkeep",
     "backup": "sameface.model.commands.backup",
     "restore": "sameface.model.commands.backup",
+    "audit": "sameface.model.commands.audit",
     "pull": "sameface.model.commands.bundles",
     "models": "sameface.model.commands.bundles",
     "demo": "sameface.model.commands.bundles",

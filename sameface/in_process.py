@@ -1,18 +1,23 @@
 """`sameface.open()`: everything that the server does with faces, in this process and without HTTP."""
 
 import os
+from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Literal, Self
 
 from sameface.collection import Collection
 from sameface.engine import Engine
 from sameface.listings import CollectionDescription
+from sameface.model.access.reviews import AuditedEntry
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR, Rule
 from sameface.model.pipeline import Detection, PhotoEmbeddings, PipelineOptions
+from sameface.model.store.audit import Wanted
 from sameface.model.verify import Decision, VerifyRequest, verify
 from sameface.photos import AnyPhoto, OneFace, WhichFaces, to_photo
 
+ENTRIES_AT_ONCE = 1000
 ENDLESS = 1_000_000  # photos that may wait: callers in this process wait, and none is refused
 
 
@@ -95,6 +100,34 @@ class Faces:
     def collection(self, name: str, *, store_crops: bool = False) -> Collection:
         """The collection of this name; the first enrolment creates it, with this `store_crops`."""
         return Collection(self.engine, name, store_crops=store_crops)
+
+    def audit(
+        self,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        caller: str | None = None,
+        collection: str | None = None,
+        person_id: str | None = None,
+        request_id: str | None = None,
+    ) -> Iterator[AuditedEntry]:
+        """Yield the entries of the audit with their reviews, newest first."""
+        wanted = Wanted(
+            since=since.timestamp() if since else None,
+            until=until.timestamp() if until else None,
+            caller=caller,
+            collection=collection,
+            person_id=person_id,
+            request_id=request_id,
+        )
+        before = None
+        while page := self.engine.people.read_audit(wanted, ENTRIES_AT_ONCE, before):
+            yield from page
+            before = page[-1].stored.key
+
+    def review(self, entry_id: str, *, reviewer: str, confirmed: bool) -> AuditedEntry:
+        """Write down that `reviewer` confirmed or rejected a decision that a server made."""
+        return self.engine.people.review_decision(entry_id, reviewer, confirmed=confirmed)
 
     def collections(self) -> list[CollectionDescription]:
         """All collections by name, with their numbers of people and faces."""

@@ -25,6 +25,7 @@ from sameface.api.metrics import counting_together
 from sameface.api.secret_files import ENDING, SECRETS
 from sameface.api.settings import PREFIX, Settings
 from sameface.api.worker_processes import Supervisor
+from sameface.model.access.secret_key import FILE_VARIABLE, VARIABLE
 from sameface.model.errors import CannotServe
 from sameface.model.memory import use_few_arenas
 from sameface.model.store.keys import peek_keys
@@ -133,6 +134,7 @@ def warn_of_unknown_variables() -> None:
 def find_unknown_variables() -> Iterator[str]:
     """A sentence for every variable that looks like a setting and is none, with what may be meant."""
     known = {name.upper() for name in (*Settings.model_fields, *(f"{name}{ENDING}" for name in SECRETS))}
+    known |= {name.removeprefix(PREFIX) for name in (VARIABLE, FILE_VARIABLE)}
     for variable in sorted(name for name in os.environ if name.startswith(PREFIX)):
         name = variable.removeprefix(PREFIX)
         if name not in known:

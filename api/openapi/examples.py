@@ -113,6 +113,36 @@ COLLECTION = {
 }
 NEW_COLLECTION = {**COLLECTION, "people": 0, "faces": 0, "revision": 0}
 COLLECTIONS = {"items": [COLLECTION], "next_cursor": None}
+AUDIT_ENTRY = {
+    "entry_id": "3f9a61c20b7de845.17",
+    "time": "2026-11-16T09:30:00.081250Z",
+    "started_at": "2026-11-16T09:30:00.052113Z",
+    "action": "identify",
+    "outcome": "match",
+    "caller": "gate",
+    "request_id": "4f1c",
+    "route": "/v1/collections/{collection}/identify",
+    "collection": "staff",
+    "revision": 3104,
+    "person_id": "ada",
+    "model": "sface-2021dec",
+    "similarity": 0.684121,
+    "threshold": 0.4702,
+    "reviewed": None,
+    "details": {"face_ids": ["9f2c41d07a"], "reviewers": 1},
+    "hash": "b5bb9d8014a0f9b1d61e21e796d78dccdf1352f23cd32812f4850b878ae4944c",
+    "reviews": [],
+    "review_status": "pending",
+}
+AUDIT = {"items": [AUDIT_ENTRY], "next_cursor": None}
+REVIEW = {
+    "entry_id": "3f9a61c20b7de845.18",
+    "time": "2026-11-16T09:31:12.500000Z",
+    "reviewer": "officer-17",
+    "confirmed": True,
+    "caller": "desk",
+}
+REVIEWED_ENTRY = {**AUDIT_ENTRY, "reviews": [REVIEW], "review_status": "confirmed"}
 PERSON = {
     "person_id": "ada",
     "name": "Ada",

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from sameface.model.access.decisions import Decisions
+from sameface.model.access.reviews import AuditedEntry, read_audit, review_entry
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.decision.calibration_files import Calibrations
 from sameface.model.decision.similarity import DIGITS
@@ -21,6 +23,7 @@ from sameface.model.observer import SILENT, Observer
 from sameface.model.parallel import Threads
 from sameface.model.pipeline import Pipeline
 from sameface.model.runtime.device import available_cores
+from sameface.model.store.audit import Entry, Wanted
 from sameface.model.store.records import (
     Binding,
     Collection,
@@ -133,6 +136,14 @@ class Roster:
             for key, each in found.items()
         }
 
+    def read_audit(self, wanted: Wanted, limit: int, before: int | None = None) -> list[AuditedEntry]:
+        """Up to `limit` entries of the audit, newest first, from the first key smaller than `before`."""
+        return read_audit(self.store, wanted, limit, before)
+
+    def review_decision(self, entry_id: str, reviewer: str, *, confirmed: bool) -> AuditedEntry:
+        """Write down that `reviewer` confirmed or rejected a decision of the audit."""
+        return review_entry(self.store, entry_id, reviewer, confirmed=confirmed)
+
     def _forget_snapshot(self, collection: Collection) -> None:
         """Delete the snapshot, which holds who was deleted; without an index it cannot be written anew."""
         open_indexes(self.store).path_of(collection).unlink(missing_ok=True)
@@ -154,6 +165,7 @@ class Gallery(Roster):
         self.device = device
         self.thresholds = thresholds or Thresholds(Calibrations(bundle))
         self.searchers = Threads(available_cores(), "search")  # more would only take turns on the cores
+        self._decisions: Decisions | None = None
         self._indexes: CollectionIndexes | None = None
 
     @property
@@ -175,13 +187,24 @@ class Gallery(Roster):
         self.indexes.keep_forgetting()  # a killed process may have left some who were deleted
 
     def close(self) -> None:
-        """Save the indexes, finish the calls that run, and close the store."""
+        """Save the indexes, finish the calls that run, write their decisions, and close the store."""
         self.searchers.close()
+        if self._decisions:
+            self._decisions.close()
         try:
             if self._indexes:
                 self._indexes.close()
         finally:
             super().close()
+
+    def keep_decisions(self, days: int, observer: Observer = SILENT) -> None:
+        """From now on write decisions into the audit, whose entries are kept for `days`."""
+        self._decisions = Decisions(self.store, days, observer)
+
+    def record_decisions(self, entries: Sequence[Entry]) -> None:
+        """Write decisions into the audit within a second, where that is wanted."""
+        if self._decisions:
+            self._decisions.record(entries)
 
     def create_collection(
         self, name: str, *, store_crops: bool = False, calibration: str | None = None, reviewers: int = 0
