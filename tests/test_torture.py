@@ -9,12 +9,15 @@ import random
 import signal
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import httpx
 import numpy as np
 import pytest
 
+from sameface.model.access.check_audit import check_audit
+from sameface.model.store.store import Store
 from sameface.model.upkeep.check_gallery import check_gallery
 from tests.conftest import address_of
 from tests.model.people import random_units
@@ -78,6 +81,7 @@ def check(address: httpx.URL, ledger: Ledger) -> None:
         assert ledger.enrolled.keys() <= everyone
         assert not ledger.deleted.keys() & everyone
         assert everyone <= ledger.enrolled.keys() | ledger.uncertain
+        check_entries(client, ledger)
         sample = list(ledger.enrolled)[-40:] + list(ledger.deleted)[-40:]
         for person_id in sample:
             embedding = ledger.enrolled.get(person_id, ledger.deleted.get(person_id))
@@ -86,6 +90,27 @@ def check(address: httpx.URL, ledger: Ledger) -> None:
             ]
             found = [candidate["person_id"] for candidate in result["candidates"]]
             assert (person_id in found) is (person_id in ledger.enrolled)
+
+
+def check_entries(client: httpx.Client, ledger: Ledger) -> None:
+    """Every acknowledged change has its entry in the audit, and who is enrolled or deleted has no other."""
+    changes: dict[str, list[str]] = {}
+    cursor = ""
+    while cursor is not None:
+        page = client.get("/v1/audit", params={"limit": 1000, "cursor": cursor}).json()
+        for entry in page["items"]:
+            if entry["action"] in ("enroll_person", "forget_person"):
+                changes.setdefault(entry["person_id"], []).insert(0, entry["action"])
+        cursor = page["next_cursor"]
+    for person_id in ledger.enrolled:
+        assert changes[person_id] == ["enroll_person"]
+    for person_id in ledger.deleted:
+        assert changes[person_id] == ["enroll_person", "forget_person"]
+
+
+def check_chains(path: Path) -> None:
+    with closing(Store(path)) as store:
+        assert check_audit(store).faults == []
 
 
 @pytest.mark.timeout(60 + 10 * KILLS)
@@ -107,6 +132,7 @@ def test_nothing_acknowledged_is_lost_however_often_the_server_is_killed(start, 
         for client in clients:
             client.join()
         assert check_gallery(tmp_path / "gallery.db") == []
+        check_chains(tmp_path / "gallery.db")
     check(address_of(start("--log-level", "error", SAMEFACE_DATA=str(tmp_path))), ledger)
     assert len(ledger.enrolled) > KILLS
     assert ledger.deleted
