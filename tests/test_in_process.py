@@ -91,3 +91,19 @@ def test_importing_it_loads_no_engine_and_shows_the_public_names() -> None:
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert said.startswith("[] 0.")
+
+
+def test_changes_are_in_the_audit_of_the_caller_local(faces: sameface.Faces) -> None:
+    staff = faces.collection("staff")
+    staff.enroll("ada", [photo_of(1)], name="Ada")
+    staff.identify(photo_of(1))  # a decision in process is the caller's own
+    staff.forget("ada")
+    entries = [each.stored.entry for each in faces.audit(collection="staff")]
+    assert [(entry.action, entry.person_id, entry.actor.caller) for entry in entries] == [
+        ("forget_person", "ada", "local"),
+        ("enroll_person", "ada", "local"),
+        ("create_collection", None, "local"),
+    ]
+    [forgotten, _] = faces.audit(person_id="ada")
+    with pytest.raises(sameface.SamefaceError, match="nothing to review"):
+        faces.review(forgotten.stored.entry_id, reviewer="officer-1", confirmed=True)

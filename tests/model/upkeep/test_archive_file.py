@@ -29,6 +29,7 @@ def test_the_file_is_as_the_readme_says_and_for_its_owner_alone(archive: Path) -
         "dimension": DIMENSION,
         "store_crops": True,
         "calibration": None,
+        "reviewers": 0,
     }
     [bob] = [person for person in people if person["person_id"] == "bob"]
     [face] = bob["faces"]
