@@ -39,6 +39,7 @@ from sameface.api.routes import (
 from sameface.api.settings import Settings
 from sameface.api.store_check import StoreCheck
 from sameface.api.traces import TracedMetrics, open_traces
+from sameface.model.access.decisions import Decisions
 from sameface.model.access.key_ring import KeyRing
 from sameface.model.access.limits import Limits
 from sameface.model.access.quotas import list_quotas_of_all
@@ -175,7 +176,7 @@ def open_parts(app: FastAPI) -> None:
     pipeline.thresholds.refuse_own_rate()
     gallery = app.state.gallery = open_gallery(settings.folder.gallery, pipeline)
     gallery.load()
-    gallery.keep_decisions(settings.audit_days, app.state.metrics)
+    gallery.decisions = Decisions(gallery.store, settings.audit_days, app.state.metrics)
     app.state.metrics.ready(pipeline, gallery)
     if settings.backup_plan:
         app.state.backups = ScheduledBackups(gallery.store, settings.backup_plan, app.state.metrics)

@@ -58,6 +58,7 @@ HELP = {  # the first line of each docstring, so that the help imports no module
     "gallery": "Check, export, import or re-embed a gallery.",
     "backup": "Write the whole gallery into a file, as it is at this moment; servers go on.",
     "restore": "Put a backup in the place of the gallery: all of it, or nothing changes; no server may run.",
+    "audit": "Verify, export or prune the audit.",
     "pull": "Fetch published networks, or make a bundle of your own recogniser.",
     "models": "List the bundles in the data folder.",
     "demo": "Fetch three official portraits, two of one person, and compare them.",

@@ -9,7 +9,7 @@ from typing import Literal, Self
 from sameface.collection import Collection
 from sameface.engine import Engine
 from sameface.listings import CollectionDescription
-from sameface.model.access.reviews import AuditedEntry
+from sameface.model.access.reviews import AuditedEntry, read_audit, review_entry
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR, Rule
 from sameface.model.pipeline import Detection, PhotoEmbeddings, PipelineOptions
@@ -121,13 +121,13 @@ class Faces:
             request_id=request_id,
         )
         before = None
-        while page := self.engine.people.read_audit(wanted, ENTRIES_AT_ONCE, before):
+        while page := read_audit(self.engine.people.store, wanted, ENTRIES_AT_ONCE, before):
             yield from page
             before = page[-1].stored.key
 
     def review(self, entry_id: str, *, reviewer: str, confirmed: bool) -> AuditedEntry:
         """Write down that `reviewer` confirmed or rejected a decision that a server made."""
-        return self.engine.people.review_decision(entry_id, reviewer, confirmed=confirmed)
+        return review_entry(self.engine.people.store, entry_id, reviewer, confirmed=confirmed)
 
     def collections(self) -> list[CollectionDescription]:
         """All collections by name, with their numbers of people and faces."""

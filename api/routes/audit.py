@@ -11,6 +11,7 @@ from sameface.api.openapi import examples
 from sameface.api.openapi.bodies import document_body
 from sameface.api.openapi.responses import BODY_PROBLEMS, KEY_PROBLEMS, STORE_PROBLEMS, responses
 from sameface.api.schemas.audit import AuditEntry, AuditList, AuditQuery, ReviewRequest
+from sameface.model.access import reviews
 
 router = APIRouter(prefix="/v1/audit", tags=["audit"], dependencies=[ADMIN])
 
@@ -18,7 +19,9 @@ router = APIRouter(prefix="/v1/audit", tags=["audit"], dependencies=[ADMIN])
 @router.get("", responses=responses(examples.AUDIT, *KEY_PROBLEMS, *STORE_PROBLEMS))
 async def list_audit(query: Annotated[AuditQuery, Query()], gallery: Gallery) -> AuditList:
     """List changes, decisions and reviews, newest first."""
-    found = await gallery.readers.run(gallery.read_audit, query.to_wanted(), query.limit, query.before)
+    found = await gallery.readers.run(
+        reviews.read_audit, gallery.store, query.to_wanted(), query.limit, query.before
+    )
     return AuditList.from_entries(found, query.limit)
 
 
@@ -41,6 +44,6 @@ async def review_entry(
 ) -> AuditEntry:
     """Write down that a person confirmed or rejected a decision; nobody reviews the same one twice."""
     reviewed = await gallery.writers.run(
-        gallery.review_decision, entry_id, body.reviewer, confirmed=body.confirmed
+        reviews.review_entry, gallery.store, entry_id, body.reviewer, confirmed=body.confirmed
     )
     return AuditEntry.from_entry(reviewed)

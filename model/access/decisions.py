@@ -14,7 +14,7 @@ from sameface.model.store.store import Store
 
 log = logging.getLogger("sameface.audit")
 
-GATHER_SECONDS = 0.25  # from the first decision to the transaction that it is written in, with those since
+GATHER_SECONDS = 0.5  # from the first decision to the transaction that it is written in, with those since
 MOST_WAITING = 20_000  # decisions that wait to be written, some 10 MB; those after them are lost
 WRITTEN_AT_ONCE = 1_000  # in a transaction, while other writers wait
 SEAL_SECONDS = 60.0

@@ -11,7 +11,7 @@ from sameface.model.access.audit_file import check_file, export_audit
 from sameface.model.access.check_audit import check_audit
 from sameface.model.access.seals import cut_audit, seal_audit
 from sameface.model.commands.options import AsJson, Data
-from sameface.model.commands.terminal import console, print_json
+from sameface.model.commands.terminal import console, count, print_json
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import AuditRefused
 from sameface.model.store.store import Store
@@ -39,11 +39,11 @@ def verify(
     if as_json:
         print_json(verdict)
     else:
-        counted = f"{verdict.entries:,} entries, {verdict.seals:,} seals, {verdict.unsealed:,} not sealed yet"
+        parts = count(verdict.entries, "entry", "entries"), count(verdict.seals, "seal", "seals")
         for fault in verdict.faults:
             console.print(f"[red]{escape(fault)}[/red]", soft_wrap=True)
         sound = "[red]The audit is not as it was written[/red]" if verdict.faults else "The audit is sound"
-        console.print(f"{sound}: {counted}.")
+        console.print(f"{sound}: {', '.join(parts)}, {verdict.unsealed:,} not sealed yet.")
     raise typer.Exit(1 if verdict.faults else 0)
 
 
@@ -62,7 +62,7 @@ def export(
     if as_json:
         print_json({"file": str(file), "entries": entries})
     else:
-        console.print(f"{entries:,} entries are in {escape(str(file))}.", soft_wrap=True)
+        console.print(f"{escape(str(file))} has {count(entries, 'entry', 'entries')}.", soft_wrap=True)
 
 
 @audit.command()
@@ -79,4 +79,4 @@ def prune(
     if as_json:
         print_json({"deleted": gone, "kept": left})
     else:
-        console.print(f"{gone:,} entries are deleted, {left:,} are kept.")
+        console.print(f"Deleted {count(gone, 'entry', 'entries')}, kept {left:,}.")

@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sameface.model.access.decisions import Decisions
-from sameface.model.access.reviews import AuditedEntry, read_audit, review_entry
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.decision.calibration_files import Calibrations
 from sameface.model.decision.similarity import DIGITS
@@ -23,7 +21,7 @@ from sameface.model.observer import SILENT, Observer
 from sameface.model.parallel import Threads
 from sameface.model.pipeline import Pipeline
 from sameface.model.runtime.device import available_cores
-from sameface.model.store.audit import Entry, Wanted
+from sameface.model.store.audit import Entry
 from sameface.model.store.records import (
     Binding,
     Collection,
@@ -33,6 +31,9 @@ from sameface.model.store.records import (
     refuse_invalid_id,
 )
 from sameface.model.store.store import Store
+
+if TYPE_CHECKING:
+    from sameface.model.access.decisions import Decisions
 
 READERS = 4  # threads that look people up
 WRITERS = 2  # threads that write, one at a time in the database anyway
@@ -136,14 +137,6 @@ class Roster:
             for key, each in found.items()
         }
 
-    def read_audit(self, wanted: Wanted, limit: int, before: int | None = None) -> list[AuditedEntry]:
-        """Up to `limit` entries of the audit, newest first, from the first key smaller than `before`."""
-        return read_audit(self.store, wanted, limit, before)
-
-    def review_decision(self, entry_id: str, reviewer: str, *, confirmed: bool) -> AuditedEntry:
-        """Write down that `reviewer` confirmed or rejected a decision of the audit."""
-        return review_entry(self.store, entry_id, reviewer, confirmed=confirmed)
-
     def _forget_snapshot(self, collection: Collection) -> None:
         """Delete the snapshot, which holds who was deleted; without an index it cannot be written anew."""
         open_indexes(self.store).path_of(collection).unlink(missing_ok=True)
@@ -165,7 +158,7 @@ class Gallery(Roster):
         self.device = device
         self.thresholds = thresholds or Thresholds(Calibrations(bundle))
         self.searchers = Threads(available_cores(), "search")  # more would only take turns on the cores
-        self._decisions: Decisions | None = None
+        self.decisions: Decisions | None = None  # of a server, which keeps them in the audit
         self._indexes: CollectionIndexes | None = None
 
     @property
@@ -189,22 +182,18 @@ class Gallery(Roster):
     def close(self) -> None:
         """Save the indexes, finish the calls that run, write their decisions, and close the store."""
         self.searchers.close()
-        if self._decisions:
-            self._decisions.close()
+        if self.decisions:
+            self.decisions.close()
         try:
             if self._indexes:
                 self._indexes.close()
         finally:
             super().close()
 
-    def keep_decisions(self, days: int, observer: Observer = SILENT) -> None:
-        """From now on write decisions into the audit, whose entries are kept for `days`."""
-        self._decisions = Decisions(self.store, days, observer)
-
     def record_decisions(self, entries: Sequence[Entry]) -> None:
-        """Write decisions into the audit within a second, where that is wanted."""
-        if self._decisions:
-            self._decisions.record(entries)
+        """Write decisions into the audit within a second, where they are kept."""
+        if self.decisions:
+            self.decisions.record(entries)
 
     def create_collection(
         self, name: str, *, store_crops: bool = False, calibration: str | None = None, reviewers: int = 0

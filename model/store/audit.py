@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from sqlalchemy import Connection, Select, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, insert, select, update
 
 from sameface.model.actor import Actor, current_actor
 from sameface.model.errors import EntryNotFound
@@ -22,6 +22,15 @@ from sameface.model.store.tables import audit, chains
 
 FIRST = ""  # the hash before the first entry of a chain
 DECISIONS = ("verify", "identify")
+
+# Built once: every change and every block of decisions runs them.
+HEAD_OF = select(chains).where(chains.c.chain == bindparam("of")).with_for_update()
+APPEND = insert(audit)
+MOVE_HEAD = (
+    update(chains)
+    .where(chains.c.chain == bindparam("of"))
+    .values(number=bindparam("number"), hash=bindparam("hash"))
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,8 +157,8 @@ def record_entries(connection: Connection, entries: Sequence[Entry]) -> None:
         columns = entry.to_columns()
         digest = hash_entry(digest, describe_columns(f"{chain}.{number}", columns))
         rows.append(columns | {"chain": chain, "number": number, "hash": digest})
-    connection.execute(insert(audit), rows)
-    connection.execute(update(chains).where(chains.c.chain == chain).values(number=number, hash=digest))
+    connection.execute(APPEND, rows)
+    connection.execute(MOVE_HEAD, {"of": chain, "number": number, "hash": digest})
 
 
 def find_head(connection: Connection) -> tuple[str, int, str]:
@@ -159,7 +168,7 @@ def find_head(connection: Connection) -> tuple[str, int, str]:
     lock, and a transaction that is rolled back leaves no gap.
     """
     chain = connection.info.get("chain", "")
-    row = connection.execute(select(chains).where(chains.c.chain == chain).with_for_update()).one_or_none()
+    row = connection.execute(HEAD_OF, {"of": chain}).one_or_none()
     if row:
         return chain, row.number, row.hash
     chain = connection.info["chain"] = secrets.token_hex(8)

@@ -89,11 +89,8 @@ class People:
             if values:
                 connection.execute(update(people).where(people.c.key == person).values(values))
             revision = record_changes(connection, collection, "update", [(person, None)])
-            changed = {"changed": sorted(values)}
-            entry = Entry.about(
-                collection, "update_person", revision=revision, person_id=person_id, details=changed
-            )
-            record_entry(connection, entry)
+            what = {"person_id": person_id, "revision": revision, "details": {"changed": sorted(values)}}
+            record_entry(connection, Entry.about(collection, "update_person", **what))
 
     def delete(self, collection: Collection, person_id: str) -> None:
         """Delete a person with all faces and crops."""
@@ -105,11 +102,8 @@ class People:
             revision = record_changes(
                 connection, collection, "delete", [(person, face) for face in gone] or [(person, None)]
             )
-            details = {"faces": len(gone)}
-            entry = Entry.about(
-                collection, "forget_person", revision=revision, person_id=person_id, details=details
-            )
-            record_entry(connection, entry)
+            what = {"person_id": person_id, "revision": revision, "details": {"faces": len(gone)}}
+            record_entry(connection, Entry.about(collection, "forget_person", **what))
         self._database.forget_log_soon()
 
     def delete_face(self, collection: Collection, person_id: str, face_id: str) -> None:
@@ -125,11 +119,8 @@ class People:
                 raise FaceNotFound(f"The person {person_id!r} has no face {face_id!r}.")
             add_to_counters(connection, collection, people=0, faces=-1)
             revision = record_changes(connection, collection, "delete", [(person, gone)])
-            details = {"face_ids": [face_id]}
-            entry = Entry.about(
-                collection, "forget_face", revision=revision, person_id=person_id, details=details
-            )
-            record_entry(connection, entry)
+            what = {"person_id": person_id, "revision": revision, "details": {"face_ids": [face_id]}}
+            record_entry(connection, Entry.about(collection, "forget_face", **what))
         self._database.forget_log_soon()
 
     def existing(self, collection: Collection, person_ids: Sequence[str]) -> set[str]:
@@ -211,22 +202,25 @@ def add_people(connection: Connection, collection: Collection, newcomers: Sequen
     added, revision = add_faces(connection, collection, known, newcomers)
     add_to_counters(connection, collection, people=len(known) - len(before), faces=added)
     if collection.draft is None:  # a draft is in the audit once it is published
-        record_entries(connection, describe_newcomers(collection, newcomers, before, revision))
+        record_newcomers(connection, collection, newcomers, before, revision)
 
 
-def describe_newcomers(
-    collection: Collection, newcomers: Sequence[NewPerson], known: frozenset[str], revision: int
-) -> list[Entry]:
-    """An entry of the audit for each newcomer: enrolled, or with faces added to a person who was `known`."""
+def record_newcomers(
+    connection: Connection,
+    collection: Collection,
+    newcomers: Sequence[NewPerson],
+    known: frozenset[str],
+    revision: int,
+) -> None:
+    """Put each newcomer into the audit: enrolled, or with faces added to a person who was `known`."""
     entries, seen = [], set(known)
     for newcomer in newcomers:
         action = "add_faces" if newcomer.person_id in seen else "enroll_person"
         seen.add(newcomer.person_id)
-        details = {"face_ids": [face.face_id for face in newcomer.faces]}
-        entries.append(
-            Entry.about(collection, action, revision=revision, person_id=newcomer.person_id, details=details)
-        )
-    return entries
+        face_ids = [face.face_id for face in newcomer.faces]
+        what = {"person_id": newcomer.person_id, "revision": revision, "details": {"face_ids": face_ids}}
+        entries.append(Entry.about(collection, action, **what))
+    record_entries(connection, entries)
 
 
 def add_person(connection: Connection, collection: Collection, newcomer: NewPerson) -> int:
