@@ -8,12 +8,11 @@ import typer
 from rich.markup import escape
 
 from sameface.model.bundles.bundle import find_folder, load_bundle
-from sameface.model.commands.answers import write_time
 from sameface.model.commands.options import AsJson, Data, Recognizer
 from sameface.model.commands.terminal import console, count, print_json, report_bytes, screen
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import BackupRefused, BundleRefused
-from sameface.model.store.records import Collection
+from sameface.model.store.records import Collection, write_time
 from sameface.model.store.store import Store
 from sameface.model.upkeep.backup import back_up, restore
 from sameface.model.upkeep.backup_file import Manifest

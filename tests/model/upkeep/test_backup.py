@@ -282,6 +282,7 @@ def test_a_backup_of_an_older_version_is_brought_to_this_one(
     content = tmp_path / "old.db"
     content.write_bytes(backup.read_bytes()[:-MANIFEST_BYTES])
     with closing(sqlite3.connect(content)) as connection, connection:
+        connection.execute("ALTER TABLE collections DROP COLUMN reviewers")
         connection.execute("DROP TABLE calibrations")
         connection.execute("DROP TABLE chosen_calibrations")
         connection.execute("UPDATE about SET value = '3' WHERE key = 'version'")
