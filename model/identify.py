@@ -159,9 +159,10 @@ def search_faces(
         if candidates:
             stopwatch.observer.similarity("identify", candidates[0].similarity)
     decided = list(map(decide, everyone, found, [threshold.value] * len(everyone)))
-    gallery.record_decisions(
-        [describe_decision(face, collection, threshold, stopwatch.started_at) for face in decided]
-    )
+    if gallery.decisions:
+        gallery.decisions.record(
+            [describe_decision(face, collection, threshold, stopwatch.started_at) for face in decided]
+        )
     results = iter(decided)
     return SearchOutcome(
         collection,

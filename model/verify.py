@@ -102,7 +102,8 @@ async def verify(pipeline: Pipeline, gallery: Gallery, request: VerifyRequest) -
         reference=reference,
         timings_ms=stopwatch.milliseconds(*(photo.stopwatch for photo in photos)),
     )
-    gallery.record_decisions([describe_decision(decision, collection, stopwatch)])
+    if gallery.decisions:
+        gallery.decisions.record([describe_decision(decision, collection, stopwatch)])
     return decision
 
 

@@ -21,12 +21,13 @@ from sameface.model.access.keys import (
     refuse_long_grace,
     write_entry,
 )
-from sameface.model.commands.answers import describe_key, describe_list, write_time
+from sameface.model.commands.answers import describe_key, describe_list
 from sameface.model.commands.options import AsJson, Data
 from sameface.model.commands.terminal import console, print_json
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import InvalidArgument
 from sameface.model.store.api_key import ApiKey, KeyLimits
+from sameface.model.store.records import write_time
 from sameface.model.store.store import Store
 
 app = typer.Typer()

@@ -21,7 +21,6 @@ from sameface.model.observer import SILENT, Observer
 from sameface.model.parallel import Threads
 from sameface.model.pipeline import Pipeline
 from sameface.model.runtime.device import available_cores
-from sameface.model.store.audit import Entry
 from sameface.model.store.records import (
     Binding,
     Collection,
@@ -189,11 +188,6 @@ class Gallery(Roster):
                 self._indexes.close()
         finally:
             super().close()
-
-    def record_decisions(self, entries: Sequence[Entry]) -> None:
-        """Write decisions into the audit within a second, where they are kept."""
-        if self.decisions:
-            self.decisions.record(entries)
 
     def create_collection(
         self, name: str, *, store_crops: bool = False, calibration: str | None = None, reviewers: int = 0

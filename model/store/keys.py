@@ -11,6 +11,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from sameface.model.errors import KeyNotFound
 from sameface.model.store.api_key import ApiKey, KeyLimits
 from sameface.model.store.database import Database, peeking
+from sameface.model.store.audit import Entry, record_entry
 from sameface.model.store.tables import about, keys
 
 REVISION = "keys"  # the row of `about` that counts the changes of keys
@@ -35,7 +36,7 @@ class Keys:
     def add(self, key: ApiKey) -> ApiKey:
         """Keep a new key; returns it with its number."""
         with self._database.writing() as connection:
-            record_change(connection)
+            record_change(connection, "create_key", key.key_id)
             connection.execute(insert(keys).values(to_row(key)))
             return read_key(connection, key.key_id)
 
@@ -57,7 +58,7 @@ class Keys:
                 raise KeyNotFound(f"The key {key_id!r} is revoked: make a new one.")
             ends = time.time() + grace_seconds
             values = {"sha256": sha256, "former_sha256": former.sha256, "former_until": ends}
-            return change_key(connection, key_id, values)
+            return change_key(connection, "rotate_key", key_id, values)
 
     def revoke(self, key_id: str) -> ApiKey:
         """End a key for good; one that is revoked already stays as it is."""
@@ -65,7 +66,7 @@ class Keys:
             key = read_key(connection, key_id)
             if key.revoked_at is not None:
                 return key
-            return change_key(connection, key_id, {"revoked_at": time.time()})
+            return change_key(connection, "revoke_key", key_id, {"revoked_at": time.time()})
 
     def note_used(self, key_ids: Collection[str], now: float) -> None:
         """Remember that keys were used in the hour of `now`, unless a later hour is known."""
@@ -80,8 +81,9 @@ class Keys:
 # Inside the caller's transaction.
 
 
-def record_change(connection: Connection) -> None:
-    """Count a change of keys, by which every process notices it."""
+def record_change(connection: Connection, action: str, key_id: str) -> None:
+    """Count a change of keys, by which every process notices it, and put it into the audit."""
+    record_entry(connection, Entry(action=action, details={"key_id": key_id}))
     found = connection.execute(READ_REVISION, {"key": REVISION}).scalar_one_or_none()
     if found is None:
         connection.execute(insert(about).values(key=REVISION, value="1"))
@@ -89,9 +91,9 @@ def record_change(connection: Connection) -> None:
         connection.execute(update(about).where(about.c.key == REVISION).values(value=str(int(found) + 1)))
 
 
-def change_key(connection: Connection, key_id: str, values: dict[str, Any]) -> ApiKey:
-    """Set columns of a key; returns the changed key."""
-    record_change(connection)
+def change_key(connection: Connection, action: str, key_id: str, values: dict[str, Any]) -> ApiKey:
+    """Set columns of a key, which the audit calls `action`; returns the changed key."""
+    record_change(connection, action, key_id)
     connection.execute(update(keys).where(keys.c.key_id == key_id).values(values))
     return read_key(connection, key_id)  # RETURNING would have whole seconds as integers
 
