@@ -93,6 +93,14 @@ def refuse_unseen(key: ApiKey | None, collection: str) -> None:
         raise CollectionNotFound(f"There is no collection {collection!r}.")
 
 
+def refuse_unnamed(key: ApiKey | None, collection: str | None) -> None:
+    """Raise if the key is for some collections and this is not about one of them."""
+    if key and key.collections is not None and collection is None:
+        raise Forbidden("This key is for some collections: name one of them.")
+    if collection is not None:
+        refuse_unseen(key, collection)
+
+
 async def get_caller(request: Request) -> ApiKey | None:
     """The key of the caller; None where the server has no keys."""
     return context_of(request.scope).caller

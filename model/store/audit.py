@@ -65,7 +65,8 @@ class Entry:
     def to_columns(self) -> dict[str, Any]:
         """The values of the columns, but for the entry's place in its chain."""
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "actor"}
-        return own | {each.name: getattr(self.actor, each.name) for each in fields(self.actor)}
+        actor = self.actor
+        return own | {"caller": actor.caller, "request_id": actor.request_id, "route": actor.route}
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,3 +194,24 @@ def test_decisions_are_written_when_the_server_stops_and_none_where_0_days_are_k
             identify(client, "/v1/collections/staff", photo_of(1))
         with serve(data=tmp_path, audit_days=days) as client:
             decisions_of(client, "staff", count)
+
+
+def test_a_key_is_named_in_its_entries_and_sees_the_audit_of_its_collections_alone(
+    serve: Serve, tmp_path: Path
+) -> None:
+    with serve(data=tmp_path) as client:
+        chief = client.post("/v1/keys", json={"name": "chief", "scopes": ["admin"]}).json()
+        client.headers["Authorization"] = f"Bearer {chief['secret']}"
+        for name in ("staff", "guests"):
+            assert client.put(f"/v1/collections/{name}").status_code == 201
+        body = {"name": "desk", "scopes": ["admin"], "collections": ["staff"]}
+        desk = client.post("/v1/keys", json=body).json()
+        [made] = entries_of(client, "staff")
+        assert (made["caller"], made["route"]) == (chief["key_id"], "/v1/collections/{collection}")
+        assert made["request_id"]
+        items = client.get("/v1/audit", params={"caller": chief["key_id"]}).json()["items"]
+        assert "create_key" in [each["action"] for each in items]
+        client.headers["Authorization"] = f"Bearer {desk['secret']}"
+        assert len(entries_of(client, "staff")) == 1
+        expect(client.get("/v1/audit", params={"collection": "guests"}), 404, "collection_not_found")
+        expect(client.get("/v1/audit"), 403, "forbidden")
