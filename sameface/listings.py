@@ -21,6 +21,7 @@ class CollectionDescription(Value):
     revision: int  # counts every change
     store_crops: bool
     calibration: str | None
+    reviewers: int  # people who must confirm a match
     created_at: datetime
 
     @classmethod
@@ -35,6 +36,7 @@ class CollectionDescription(Value):
             revision=collection.revision,
             store_crops=collection.store_crops,
             calibration=collection.calibration,
+            reviewers=collection.reviewers,
             created_at=to_datetime(collection.created_at),
         )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from sameface.model.access.keys import SCOPES
 from sameface.model.store.api_key import ApiKey
+from sameface.model.store.records import write_time
 
 
 def describe_list(items: Iterable[Any]) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from sameface.model.errors import KeyNotFound
 from sameface.model.store.api_key import ApiKey, KeyLimits
-from sameface.model.store.database import Database, peeking
 from sameface.model.store.audit import Entry, record_entry
+from sameface.model.store.database import Database, peeking
 from sameface.model.store.tables import about, keys
 
 REVISION = "keys"  # the row of `about` that counts the changes of keys

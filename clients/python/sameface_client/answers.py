@@ -212,6 +212,7 @@ class CollectionDescription(Value):
     revision: int  # counts every change
     store_crops: bool
     calibration: str | None
+    reviewers: int  # people who must confirm a match
     created_at: datetime
 
 

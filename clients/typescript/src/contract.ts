@@ -395,6 +395,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Audit
+         * @description List changes, decisions and reviews, newest first; a key for some collections names one of them.
+         */
+        get: operations["list_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/audit/{entry_id}/review": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Review Entry
+         * @description Write down that a person confirmed or rejected a decision; nobody reviews the same one twice.
+         */
+        post: operations["review_entry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health/live": {
         parameters: {
             query?: never;
@@ -459,6 +499,78 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * AuditEntry
+         * @description A change, a decision or a review.
+         */
+        AuditEntry: {
+            /** Entry Id */
+            entry_id: string;
+            /**
+             * Time
+             * Format: date-time
+             * @description When it was done or decided.
+             */
+            time: string;
+            /**
+             * Started At
+             * @description When the work on a decision began.
+             */
+            started_at: string | null;
+            /** Action */
+            action: string;
+            /** Outcome */
+            outcome: string;
+            /** Caller */
+            caller: string;
+            /** Request Id */
+            request_id: string | null;
+            /** Route */
+            route: string | null;
+            /** Collection */
+            collection: string | null;
+            /**
+             * Revision
+             * @description Of the collection: after a change, or as it was searched.
+             */
+            revision: number | null;
+            /** Person Id */
+            person_id: string | null;
+            /** Model */
+            model: string | null;
+            /** Similarity */
+            similarity: number | null;
+            /** Threshold */
+            threshold: number | null;
+            /**
+             * Reviewed
+             * @description The entry that a review is about.
+             */
+            reviewed: string | null;
+            /** Details */
+            details: {
+                [key: string]: unknown;
+            };
+            /**
+             * Hash
+             * @description The SHA-256 of this entry and of the one before it in its chain.
+             */
+            hash: string;
+            /** Reviews */
+            reviews: components["schemas"]["Review"][];
+            /** Review Status */
+            review_status: ("pending" | "confirmed" | "rejected") | null;
+        };
+        /**
+         * AuditList
+         * @description Entries of the audit, newest first.
+         */
+        AuditList: {
+            /** Items */
+            items: components["schemas"]["AuditEntry"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
         /**
          * Base64Photo
          * @description A photo in JSON: the file's bytes as base64, alone or in a data URL.
@@ -590,6 +702,12 @@ export interface components {
              * @description The calibration to decide by, of those that /v1/calibrations lists.
              */
             calibration?: string;
+            /**
+             * Reviewers
+             * @description People who must confirm a match before it counts as such.
+             * @default 0
+             */
+            reviewers?: number;
         };
         /**
          * CollectionList
@@ -617,6 +735,12 @@ export interface components {
              * @description The calibration to decide by, of those that /v1/calibrations lists.
              */
             calibration?: string | null;
+            /**
+             * Reviewers
+             * @description People who must confirm a match before it counts as such.
+             * @default 0
+             */
+            reviewers?: number;
         };
         /**
          * CollectionResponse
@@ -645,6 +769,8 @@ export interface components {
             store_crops: boolean;
             /** Calibration */
             calibration: string | null;
+            /** Reviewers */
+            reviewers: number;
             /**
              * Created At
              * Format: date-time
@@ -1783,6 +1909,57 @@ export interface components {
             detail: string;
         };
         /**
+         * Review
+         * @description What somebody said about a decision.
+         */
+        Review: {
+            /** Entry Id */
+            entry_id: string;
+            /**
+             * Time
+             * Format: date-time
+             */
+            time: string;
+            /** Reviewer */
+            reviewer: string;
+            /** Confirmed */
+            confirmed: boolean;
+            /** Caller */
+            caller: string;
+        };
+        /**
+         * ReviewForm
+         * @description What somebody says about a decision.
+         */
+        ReviewForm: {
+            /**
+             * Reviewer
+             * @description The id of the person who looked at it, as your records have it.
+             */
+            reviewer: string;
+            /**
+             * Confirmed
+             * @description Whether the person agrees with the decision.
+             */
+            confirmed: boolean;
+        };
+        /**
+         * ReviewRequest
+         * @description What somebody says about a decision.
+         */
+        ReviewRequest: {
+            /**
+             * Reviewer
+             * @description The id of the person who looked at it, as your records have it.
+             */
+            reviewer: string;
+            /**
+             * Confirmed
+             * @description Whether the person agrees with the decision.
+             */
+            confirmed: boolean;
+        };
+        /**
          * RotateForm
          * @description How long the former secret goes on working.
          */
@@ -2647,6 +2824,7 @@ export interface operations {
                      *       "revision": 3104,
                      *       "store_crops": false,
                      *       "calibration": null,
+                     *       "reviewers": 0,
                      *       "created_at": "2026-11-16T09:30:00Z"
                      *     }
                      */
@@ -2782,6 +2960,7 @@ export interface operations {
                      *       "revision": 3104,
                      *       "store_crops": false,
                      *       "calibration": null,
+                     *       "reviewers": 0,
                      *       "created_at": "2026-11-16T09:30:00Z"
                      *     }
                      */
@@ -2804,6 +2983,7 @@ export interface operations {
                      *       "revision": 0,
                      *       "store_crops": false,
                      *       "calibration": null,
+                     *       "reviewers": 0,
                      *       "created_at": "2026-11-16T09:30:00Z"
                      *     }
                      */
@@ -3069,6 +3249,7 @@ export interface operations {
                      *           "revision": 3104,
                      *           "store_crops": false,
                      *           "calibration": null,
+                     *           "reviewers": 0,
                      *           "created_at": "2026-11-16T09:30:00Z"
                      *         }
                      *       ],
@@ -5691,6 +5872,341 @@ export interface operations {
             };
             /** @description `key_not_found` */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`, `image_too_large`, `too_many_images` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed` */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_request` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `overloaded` */
+            429: {
+                headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            503: {
+                headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `storage_full` */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_audit: {
+        parameters: {
+            query?: {
+                /** @description From this time on. */
+                since?: string;
+                /** @description Before this time. */
+                until?: string;
+                /** @description A key's id, `anonymous` or `local`. */
+                caller?: string;
+                /** @description A collection's name. */
+                collection?: string;
+                /** @description Entries about this person. */
+                person_id?: string;
+                /** @description The X-Request-ID of a response. */
+                request_id?: string;
+                limit?: number;
+                cursor?: string;
+            };
+            header?: {
+                /** @description An id of yours, 1 to 128 of `A-Z a-z 0-9 . _ ~ -`: answer and log have it. */
+                "X-Request-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "entry_id": "3f9a61c20b7de845.17",
+                     *           "time": "2026-11-16T09:30:00.081250Z",
+                     *           "started_at": "2026-11-16T09:30:00.052113Z",
+                     *           "action": "identify",
+                     *           "outcome": "match",
+                     *           "caller": "gate",
+                     *           "request_id": "4f1c",
+                     *           "route": "/v1/collections/{collection}/identify",
+                     *           "collection": "staff",
+                     *           "revision": 3104,
+                     *           "person_id": "ada",
+                     *           "model": "sface-2021dec",
+                     *           "similarity": 0.684121,
+                     *           "threshold": 0.4702,
+                     *           "reviewed": null,
+                     *           "details": {
+                     *             "face_ids": [
+                     *               "9f2c41d07a"
+                     *             ],
+                     *             "reviewers": 1
+                     *           },
+                     *           "hash": "b5bb9d8014a0f9b1d61e21e796d78dccdf1352f23cd32812f4850b878ae4944c",
+                     *           "reviews": [],
+                     *           "review_status": "pending"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuditList"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    /** @description `Bearer`. */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `collection_not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed` */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_request` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited` */
+            429: {
+                headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            503: {
+                headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    review_entry: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id of yours, 1 to 128 of `A-Z a-z 0-9 . _ ~ -`: answer and log have it. */
+                "X-Request-ID"?: string;
+            };
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reviewer": "officer-17",
+                 *       "confirmed": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReviewRequest"];
+                "multipart/form-data": components["schemas"]["ReviewForm"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "entry_id": "3f9a61c20b7de845.17",
+                     *       "time": "2026-11-16T09:30:00.081250Z",
+                     *       "started_at": "2026-11-16T09:30:00.052113Z",
+                     *       "action": "identify",
+                     *       "outcome": "match",
+                     *       "caller": "gate",
+                     *       "request_id": "4f1c",
+                     *       "route": "/v1/collections/{collection}/identify",
+                     *       "collection": "staff",
+                     *       "revision": 3104,
+                     *       "person_id": "ada",
+                     *       "model": "sface-2021dec",
+                     *       "similarity": 0.684121,
+                     *       "threshold": 0.4702,
+                     *       "reviewed": null,
+                     *       "details": {
+                     *         "face_ids": [
+                     *           "9f2c41d07a"
+                     *         ],
+                     *         "reviewers": 1
+                     *       },
+                     *       "hash": "b5bb9d8014a0f9b1d61e21e796d78dccdf1352f23cd32812f4850b878ae4944c",
+                     *       "reviews": [
+                     *         {
+                     *           "entry_id": "3f9a61c20b7de845.18",
+                     *           "time": "2026-11-16T09:31:12.500000Z",
+                     *           "reviewer": "officer-17",
+                     *           "confirmed": true,
+                     *           "caller": "desk"
+                     *         }
+                     *       ],
+                     *       "review_status": "confirmed"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuditEntry"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    /** @description `Bearer`. */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `entry_not_found`, `collection_not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `already_exists` */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
