@@ -8,6 +8,7 @@ __all__ = [
     "CalibrationNotFound",
     "CollectionNotFound",
     "ConnectionFailed",
+    "EntryNotFound",
     "FaceNotFound",
     "FaceTooSmall",
     "FmrNotSupported",
@@ -98,6 +99,12 @@ class PersonNotFound(SamefaceError):
     """Nobody in the collection has this id."""
 
     code = "person_not_found"
+
+
+class EntryNotFound(SamefaceError):
+    """The audit has no such entry."""
+
+    code = "entry_not_found"
 
 
 class FaceNotFound(SamefaceError):

@@ -11,6 +11,7 @@ export const CODES = [
   "collection_not_found",
   "person_not_found",
   "face_not_found",
+  "entry_not_found",
   "calibration_not_found",
   "key_not_found",
   "method_not_allowed",

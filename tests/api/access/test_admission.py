@@ -1,10 +1,8 @@
 """Who calls is known to all that is done for a request."""
 
-import asyncio
 import os
 from pathlib import Path
 
-import httpx
 import pytest
 
 from sameface.model.access import counters
@@ -61,15 +59,9 @@ def test_with_keys_the_caller_is_the_key_also_in_a_batch(watched) -> None:
 @pytest.mark.parametrize("prefix", ["", "/faces"])
 def test_a_prefix_of_a_proxy_opens_no_way_around_the_key(serve: Serve, tmp_path: Path, prefix: str) -> None:
     secret, entry = make_key("read")
-
-    async def ask(app, **headers: str) -> httpx.Response:
-        transport = httpx.ASGITransport(app, root_path=prefix)
-        async with httpx.AsyncClient(transport=transport, base_url="http://faces.test") as client:
-            return await client.get(f"{prefix}/v1/models", headers=headers)
-
-    with serve(data=tmp_path, api_keys=entry) as client:
-        expect(asyncio.run(ask(client.app)), 401, "unauthorized")
-        assert asyncio.run(ask(client.app, **bearer(secret))).status_code == 200
+    with serve(data=tmp_path, api_keys=entry, root_path=prefix) as client:
+        expect(client.get(f"{prefix}/v1/models"), 401, "unauthorized")
+        assert client.get(f"{prefix}/v1/models", headers=bearer(secret)).status_code == 200
 
 
 def test_where_nothing_can_be_counted_nobody_with_limits_is_let_in(
