@@ -145,7 +145,7 @@ def test_metrics_are_those_of_all_processes(start) -> None:
     def count() -> float:
         text = httpx.get(f"{address}/metrics").text
         return sum(
-            map(float, re.findall(r'^sameface_requests_total{route="/v1/models".*} (.*)$', text, re.M))
+            map(float, re.findall(r'^sameface_requests_total{.*route="/v1/models".*} (.*)$', text, re.M))
         )
 
     assert count() == 20
