@@ -30,12 +30,14 @@ class Admission:
         if scope["type"] != "http" or not find_path(scope).startswith(GUARDED):
             return await self.app(scope, receive, send)
         context = context_of(scope)
+        allowance = UNCOUNTED
         try:
             await identify(scope, self.ring)
-            context.allowance = self.limits.admit(context.caller)
+            allowance = self.limits.allowance_of(context.caller)
+            context.allowance = allowance.enter()
         except SamefaceError as error:
             context.refusal = error  # raised by the route, so that metrics and logs have its name
-            return await self.app(scope, receive, send)
+            return await self.app(scope, receive, announce(allowance, send))
         quotas = (*list_quotas(context.caller), *self.quotas)
         try:
             with acting(Actor(context.caller_id, context.request_id, quotas=quotas)):

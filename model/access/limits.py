@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from sameface.model.access.counters import WINDOW_SECONDS, Counters, Place, seconds_until
 from sameface.model.errors import RateLimited, StorageFull
@@ -63,19 +64,17 @@ class Limits:
         if self._counters:
             self._counters.close()
 
-    def admit(self, key: ApiKey | None) -> "Allowance":
-        """Count a request of the caller, until `leave`; raises RateLimited if that is one too many."""
+    def allowance_of(self, key: ApiKey | None) -> "Allowance":
+        """What a request of the caller may do, once it has entered."""
         parties = self._everybody
         if key and key.number is not None and is_counted(key.limits):
             parties = [Party(key.number, key.limits), *parties]
         if not parties:
             return UNCOUNTED
         try:
-            allowance = Counted(self.counters, parties)
-            allowance.enter()
+            return Counted(self.counters, parties)
         except OSError as error:
             raise StorageFull(f"Requests cannot be counted in {self._folder}: {error.strerror}.") from error
-        return allowance
 
 
 def is_counted(limits: KeyLimits) -> bool:
@@ -84,7 +83,11 @@ def is_counted(limits: KeyLimits) -> bool:
 
 
 class Allowance:
-    """What an admitted request may still do: without limits, everything."""
+    """What a request may still do: without limits, everything."""
+
+    def enter(self) -> Self:
+        """Count the request, until `leave`; raises RateLimited if that is one too many."""
+        return self
 
     def check_photos(self) -> None:
         """Raise RateLimited if not even one photo may be sent: better before its upload than after."""
@@ -110,8 +113,8 @@ class Counted(Allowance):
         self._counters = counters
         self._parties = parties
 
-    def enter(self) -> None:
-        """Count the request, if all limits allow it."""
+    def enter(self) -> Self:
+        """Count the request, until `leave`; raises RateLimited if that is one too many."""
         with self._counters.locked():
             places = [self._counters.place(party.number) for party in self._parties]
             for party, place in zip(self._parties, places, strict=True):
@@ -120,6 +123,7 @@ class Counted(Allowance):
             for place in places:
                 count(place, "requests", 1)
                 place["at_once"][self._counters.process] += 1
+        return self
 
     def check_photos(self) -> None:
         """Raise RateLimited if not even one photo may be sent."""

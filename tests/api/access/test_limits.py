@@ -42,6 +42,7 @@ def test_requests_a_minute(limited) -> None:
     refused = client.get("/v1/models")
     problem = expect(refused, 429, "rate_limited")
     assert problem["limit"] == 2
+    assert refused.headers["ratelimit"].startswith('"requests";r=0;')
     assert refused.headers["retry-after"] == str(problem["retry_after_seconds"])
     assert 55 <= problem["retry_after_seconds"] <= 61
     other, _ = add_key(store_of(client), "read")
@@ -91,7 +92,7 @@ def test_requests_at_once_are_given_back_however_they_end(limited) -> None:
         assert client.get("/v1/models").status_code == 200
         expect(client.get("/v1/nothing"), 404, "not_found")
         expect(client.post("/v1/detect", json={}), 422, "invalid_request")
-    allowance = client.app.state.limits.admit(client.app.state.keys.store.keys.page()[0])
+    allowance = client.app.state.limits.allowance_of(client.app.state.keys.store.keys.page()[0]).enter()
     assert "at once" in expect(client.get("/v1/models"), 429, "rate_limited")["detail"]
     allowance.leave()
     answer = client.get("/v1/models")

@@ -48,8 +48,8 @@ def refusal(ask) -> RateLimited:
 
 
 def test_a_caller_without_limits_is_not_counted(limits: Limits, tmp_path: Path) -> None:
-    assert limits.admit(None) is UNCOUNTED
-    assert limits.admit(key_of(faces=3)) is UNCOUNTED
+    assert limits.allowance_of(None) is UNCOUNTED
+    assert limits.allowance_of(key_of(faces=3)) is UNCOUNTED
     assert not (tmp_path / "limits").exists()
 
 
@@ -58,7 +58,7 @@ def test_no_minute_has_more_requests_than_the_limit(limits: Limits, clock: Clock
     for _ in range(2000):
         clock.now += 0.1
         try:
-            limits.admit(key).leave()
+            limits.allowance_of(key).enter().leave()
             let_in.append(clock.now)
         except RateLimited:
             continue
@@ -69,7 +69,7 @@ def test_no_minute_has_more_requests_than_the_limit(limits: Limits, clock: Clock
 
 def test_who_comes_back_when_told_is_let_in(limits: Limits, clock: Clock) -> None:
     key = key_of(photos_per_minute=10)
-    allowance = limits.admit(key)
+    allowance = limits.allowance_of(key).enter()
     for photos in (4, 3, 2):
         allowance.take_photos(photos)
         clock.now += 10
@@ -81,7 +81,7 @@ def test_who_comes_back_when_told_is_let_in(limits: Limits, clock: Clock) -> Non
 
 
 def test_photos_are_counted_all_or_none(limits: Limits) -> None:
-    allowance = limits.admit(key_of(photos_per_minute=3))
+    allowance = limits.allowance_of(key_of(photos_per_minute=3)).enter()
     allowance.take_photos(2)
     refusal(lambda: allowance.take_photos(2))
     allowance.check_photos()
@@ -94,41 +94,41 @@ def test_photos_are_counted_all_or_none(limits: Limits) -> None:
 
 def test_requests_at_once_end(limits: Limits) -> None:
     key = key_of(concurrent=2)
-    first, _ = limits.admit(key), limits.admit(key)
-    refusal(lambda: limits.admit(key))
+    first, _ = limits.allowance_of(key).enter(), limits.allowance_of(key).enter()
+    refusal(lambda: limits.allowance_of(key).enter())
     first.leave()
-    limits.admit(key)
+    limits.allowance_of(key).enter()
 
 
 def test_the_limits_of_all_hold_for_everybody_together(tmp_path: Path) -> None:
     limits = Limits(tmp_path, KeyLimits(requests_per_minute=3))
-    limits.admit(None)
-    limits.admit(key_of(1))
-    limits.admit(key_of(2, requests_per_minute=100))
+    limits.allowance_of(None).enter()
+    limits.allowance_of(key_of(1)).enter()
+    limits.allowance_of(key_of(2, requests_per_minute=100)).enter()
     for key in (None, key_of(1), key_of(2, requests_per_minute=100)):
-        assert "All callers" in refusal(lambda key=key: limits.admit(key)).detail
+        assert "All callers" in refusal(lambda key=key: limits.allowance_of(key).enter()).detail
     limits.close()
 
 
 def test_a_refused_request_counts_nowhere(tmp_path: Path) -> None:
     limits = Limits(tmp_path, KeyLimits(requests_per_minute=5))
     key = key_of(requests_per_minute=1)
-    limits.admit(key)
+    limits.allowance_of(key).enter()
     for _ in range(10):
-        refusal(lambda: limits.admit(key))
+        refusal(lambda: limits.allowance_of(key).enter())
     for _ in range(4):
-        limits.admit(None)
+        limits.allowance_of(None).enter()
     limits.close()
 
 
 def test_keys_do_not_count_for_each_other(limits: Limits) -> None:
     for number in (1, 2, 63, 64, 1000):
-        limits.admit(key_of(number, requests_per_minute=1))
-    refusal(lambda: limits.admit(key_of(64, requests_per_minute=1)))
+        limits.allowance_of(key_of(number, requests_per_minute=1)).enter()
+    refusal(lambda: limits.allowance_of(key_of(64, requests_per_minute=1)).enter())
 
 
 def test_standings_say_what_is_left(limits: Limits, clock: Clock) -> None:
-    allowance = limits.admit(key_of(requests_per_minute=9, photos_per_minute=5, concurrent=4))
+    allowance = limits.allowance_of(key_of(requests_per_minute=9, photos_per_minute=5, concurrent=4)).enter()
     clock.now += 10
     allowance.take_photos(2)
     assert allowance.standings() == [
@@ -140,24 +140,24 @@ def test_standings_say_what_is_left(limits: Limits, clock: Clock) -> None:
 
 def test_the_clock_on_the_wall_does_not_matter(limits: Limits, monkeypatch: pytest.MonkeyPatch) -> None:
     key = key_of(requests_per_minute=1)
-    limits.admit(key)
+    limits.allowance_of(key).enter()
     for jump in (-1e6, 1e6):
         monkeypatch.setattr(time, "time", lambda jump=jump: jump)
-        refusal(lambda: limits.admit(key))
+        refusal(lambda: limits.allowance_of(key).enter())
 
 
 def test_counts_of_before_the_machine_was_started_are_forgotten(limits: Limits, clock: Clock) -> None:
     key = key_of(requests_per_minute=1)
-    limits.admit(key)
+    limits.allowance_of(key).enter()
     clock.now = 5.0
-    limits.admit(key)
+    limits.allowance_of(key).enter()
 
 
 def ask(folder: Path, asked: int, answers: "multiprocessing.Queue[int]") -> None:
     limits, key, let_in = Limits(folder), key_of(photos_per_minute=60), 0
     for _ in range(asked):
         try:
-            limits.admit(key).take_photos(1)
+            limits.allowance_of(key).enter().take_photos(1)
             let_in += 1
         except RateLimited:
             pass
@@ -178,7 +178,7 @@ def test_processes_share_a_limit_exactly(tmp_path: Path) -> None:
 
 def hold(folder: Path, ready) -> None:
     limits = Limits(folder)
-    allowance = limits.admit(key_of(concurrent=1))
+    allowance = limits.allowance_of(key_of(concurrent=1)).enter()
     ready.set()
     time.sleep(60)
     allowance.leave()
@@ -191,12 +191,12 @@ def test_a_killed_process_holds_no_requests(tmp_path: Path) -> None:
     process.start()
     assert ready.wait(30)
     survivor = Limits(tmp_path)
-    refusal(lambda: survivor.admit(key_of(concurrent=1)))
+    refusal(lambda: survivor.allowance_of(key_of(concurrent=1)).enter())
     os.kill(process.pid, signal.SIGKILL)
     process.join()
     restarted = Limits(tmp_path)
     restarted.open()
-    allowance: Allowance = survivor.admit(key_of(concurrent=1))
+    allowance: Allowance = survivor.allowance_of(key_of(concurrent=1)).enter()
     allowance.leave()
     restarted.close()
     survivor.close()
