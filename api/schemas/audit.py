@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
-from sameface.api.schemas.fields import Id, Request, Response
+from sameface.api.schemas.fields import Id, Request, Response, Time
 from sameface.model.access.reviews import AuditedEntry, ReviewStatus
 from sameface.model.store.audit import StoredEntry, Wanted
 
@@ -13,8 +13,8 @@ from sameface.model.store.audit import StoredEntry, Wanted
 class AuditQuery(Request):
     """Which entries to list."""
 
-    since: AwareDatetime | None = Field(None, description="From this time on.")
-    until: AwareDatetime | None = Field(None, description="Before this time.")
+    since: Time | None = Field(None, description="From this time on.")
+    until: Time | None = Field(None, description="Before this time.")
     caller: str | None = Field(None, max_length=128, description="A key's id, `anonymous` or `local`.")
     collection: str | None = Field(None, max_length=128, description="A collection's name.")
     person_id: str | None = Field(None, max_length=128, description="Entries about this person.")

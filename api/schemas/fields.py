@@ -3,11 +3,13 @@
 import base64
 import binascii
 import json
+import re
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import (
     AfterValidator,
+    AwareDatetime,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -22,6 +24,7 @@ from sameface.model.faces import Embedding
 from sameface.model.photo.embed import accept_embedding
 from sameface.model.store.records import ID_LENGTH, ID_PATTERN, MAX_NAME, find_metadata_fault, is_text
 
+TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")
 MAX_NUMBERS = 4096  # of one embedding
 
 
@@ -96,6 +99,14 @@ class Base64Photo(BaseModel):
     base64: str = Field(json_schema_extra={"contentEncoding": "base64"})
 
 
+def refuse_numbers(value: Any) -> Any:
+    """Refuse what pydantic would take for seconds since 1970; any other value is returned unchanged."""
+    if isinstance(value, int | float) or (isinstance(value, str) and not TIME.match(value)):
+        raise ValueError("is no time such as 2026-11-18T09:00:00Z")
+    return value
+
+
+Time = Annotated[AwareDatetime, BeforeValidator(refuse_numbers)]
 Photo = Annotated[bytes, BeforeValidator(read_photo, json_schema_input_type=Base64Photo)]
 Similarity = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
 TargetRate = Annotated[float, Field(ge=LOWEST_RATE, lt=1, allow_inf_nan=False)]

@@ -4,9 +4,9 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import AwareDatetime, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
-from sameface.api.schemas.fields import Name, Request, Response, read_json_text
+from sameface.api.schemas.fields import Name, Request, Response, Time, read_json_text
 from sameface.model.access.keys import (
     GRACE_SECONDS,
     LARGEST_LIMIT,
@@ -46,7 +46,7 @@ class KeyRequest(Request):
     limits: Annotated[Limits | None, BeforeValidator(read_json_text)] = Field(
         None, description="How much it may ask for."
     )
-    expires_at: AwareDatetime | None = Field(None, description="When it stops working; never, if left out.")
+    expires_at: Time | None = Field(None, description="When it stops working; never, if left out.")
 
     def to_key(self, secret: str) -> ApiKey:
         """The key for `secret`, to be kept in the store."""

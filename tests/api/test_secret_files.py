@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sameface.api.commands import warn_of_unknown_variables
+from sameface.api.commands.serve import warn_of_unknown_variables
 from sameface.api.settings import Settings
 from sameface.model.errors import CannotServe
 

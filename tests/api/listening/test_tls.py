@@ -236,7 +236,11 @@ def test_tls_opens_no_door_without_keys(start, files: Files) -> None:
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_server_without_a_certificate_ends_with_its_terminal(start, workers: str) -> None:
     ours, terminal = os.openpty()
+    before = signal.signal(
+        signal.SIGHUP, signal.SIG_DFL
+    )  # whoever runs the tests may ignore it, as nohup does
     process = start("--workers", workers, stdin=terminal)
+    signal.signal(signal.SIGHUP, before)
     address_of(process)
     process.send_signal(signal.SIGHUP)
     assert process.wait(timeout=30) == -signal.SIGHUP
