@@ -20,7 +20,7 @@ from tests.pictures import photo_of
 
 COLLECTION, PERSON = "everybody", "kept"  # which nobody deletes
 OF_ANY_COLLECTION = ("create_collection", "delete_collection")
-BY_LINKS_ALONE = ("forget_person", "forget_face")  # which are followed by chance
+BY_LINKS_ALONE = ("forget_person", "forget_face", "review_entry")  # which are followed by chance
 PHOTO_FIELDS = {
     "verify": ("probe", "reference"),
     "detect": ("image",),
