@@ -8,7 +8,6 @@ import typer
 from rich.markup import escape
 
 from sameface.collection import Collection
-from sameface.model.commands.folder_ids import choose_id
 from sameface.model.commands.options import (
     AsJson,
     Data,
@@ -25,6 +24,7 @@ from sameface.model.enroll_warnings import EnrollWarning
 from sameface.model.errors import FolderRefused, PersonNotFound, SamefaceError
 from sameface.model.faces import Value, to_plain
 from sameface.model.photo.image import PHOTO_NAMES, read_photo
+from sameface.model.store.person_ids import choose_id
 from sameface.model.store.records import MAX_NAME, is_id
 
 app = typer.Typer()

@@ -112,6 +112,12 @@ class Roster:
         self.store.people.delete_face(collection, person_id, face_id)
         self._forget_snapshot(collection)
 
+    def forget_everybody(self, collection: Collection) -> tuple[int, int]:
+        """Delete all people of a collection; returns how many people and faces there were."""
+        gone = self.store.wholesale.delete_all(collection)
+        self._forget_snapshot(collection)
+        return gone
+
     def get_own_embeddings(
         self, collection: Collection, person_ids: Sequence[str]
     ) -> dict[str, dict[str, Floats]]:
@@ -120,7 +126,7 @@ class Roster:
 
     def find_photos(self, collection: Collection, photos: Sequence[str]) -> dict[str, list[str]]:
         """By SHA-256 of the photos that were enrolled before: the ids of their people, earliest first."""
-        return self.store.people.owners_of_photos(collection, photos) if photos else {}
+        return self.store.lookups.owners_of_photos(collection, photos) if photos else {}
 
     def find_responses(
         self, collection: Collection, idempotency_keys: Sequence[str]

@@ -96,14 +96,8 @@ class People:
         """Delete a person with all faces and crops."""
         with self._database.writing() as connection:
             person = find_person(connection, collection, person_id)
-            gone = connection.execute(select(faces.c.key).where(faces.c.person == person)).scalars().all()
-            connection.execute(delete(people).where(people.c.key == person))
-            add_to_counters(connection, collection, people=-1, faces=-len(gone))
-            revision = record_changes(
-                connection, collection, "delete", [(person, face) for face in gone] or [(person, None)]
-            )
-            what = {"person_id": person_id, "revision": revision, "details": {"faces": len(gone)}}
-            record_entry(connection, Entry.about(collection, "forget_person", **what))
+            revision, gone = remove_person(connection, collection, person)
+            record_entry(connection, describe_forgotten(collection, person_id, revision, gone))
         self._database.forget_log_soon()
 
     def delete_face(self, collection: Collection, person_id: str, face_id: str) -> None:
@@ -133,20 +127,6 @@ class People:
         with self._database.statement() as connection:
             found = connection.execute(OWNERS_OF_FACES, {"keys": face_keys}).all()
         return {key: FaceOwner(person_id, name, face_id) for key, person_id, name, face_id in found}
-
-    def owners_of_photos(self, collection: Collection, photos: Sequence[str]) -> dict[str, list[str]]:
-        """By SHA-256 of the photos that were enrolled before: the ids of their people, earliest first."""
-        wanted = (
-            select(faces.c.photo, people.c.person_id)
-            .join(people, people.c.key == faces.c.person)
-            .where((faces.c.collection == collection.key) & faces.c.photo.in_(photos))
-            .order_by(faces.c.key)
-        )
-        found: dict[str, list[str]] = {}
-        with self._database.reading() as connection:
-            for photo, person_id in connection.execute(wanted):
-                found.setdefault(photo, []).append(person_id)
-        return found
 
     def embeddings_of(
         self, collection: Collection, person_ids: Sequence[str]
@@ -233,6 +213,21 @@ def add_person(connection: Connection, collection: Collection, newcomer: NewPers
         "created_at": time.time() if newcomer.created_at is None else newcomer.created_at,
     }
     return int(connection.execute(insert(people).values(values).returning(people.c.key)).scalar_one())
+
+
+def remove_person(connection: Connection, collection: Collection, person: int) -> tuple[int, int]:
+    """Delete a person with all faces and crops; returns the collection's revision and the number of faces."""
+    gone = connection.execute(select(faces.c.key).where(faces.c.person == person)).scalars().all()
+    connection.execute(delete(people).where(people.c.key == person))
+    add_to_counters(connection, collection, people=-1, faces=-len(gone))
+    changed = [(person, face) for face in gone] or [(person, None)]
+    return record_changes(connection, collection, "delete", changed), len(gone)
+
+
+def describe_forgotten(collection: Collection, person_id: str, revision: int, count: int) -> Entry:
+    """The entry of the audit for a person who was deleted with `count` faces."""
+    what = {"person_id": person_id, "revision": revision, "details": {"faces": count}}
+    return Entry.about(collection, "forget_person", **what)
 
 
 def add_faces(

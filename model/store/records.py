@@ -169,6 +169,11 @@ class FaceOwner:
     name: str | None
     face_id: str
 
+    @property
+    def label(self) -> str:
+        """What the person is called: the name, or the id of who has none."""
+        return self.name or self.person_id
+
 
 @dataclass(frozen=True, slots=True)
 class RememberedResponse:

@@ -14,9 +14,11 @@ from sameface.model.store.collections import Collections
 from sameface.model.store.database import Database
 from sameface.model.store.idempotency import IdempotencyKeys
 from sameface.model.store.keys import Keys
+from sameface.model.store.lookups import Lookups
 from sameface.model.store.migrations import migrate, read_about, refuse_other_version
 from sameface.model.store.people import People
 from sameface.model.store.seals import Seals
+from sameface.model.store.wholesale import Wholesale
 
 
 class Store:
@@ -39,6 +41,8 @@ class Store:
             raise StoreRefused(f"{path} cannot be opened: {error.strerror}.") from error
         self.collections = Collections(self._database)
         self.people = People(self._database)
+        self.lookups = Lookups(self._database)
+        self.wholesale = Wholesale(self._database)
         self.changes = Changes(self._database)
         self.idempotency_keys = IdempotencyKeys(self._database)
         self.calibrations = OwnCalibrations(self._database)

@@ -1,8 +1,8 @@
-"""Folder names to ids."""
+"""Names to ids."""
 
 import pytest
 
-from sameface.model.commands.folder_ids import choose_id, make_id
+from sameface.model.store.person_ids import choose_id, make_person_id
 from sameface.model.store.records import is_id
 
 
@@ -18,19 +18,19 @@ from sameface.model.store.records import is_id
     ],
 )
 def test_a_name_becomes_an_id_that_can_still_be_read(name: str, person_id: str) -> None:
-    assert make_id(name) == person_id
+    assert make_person_id(name) == person_id
 
 
 @pytest.mark.parametrize(
     "name", ["张伟", "Анна", "Анна 2", "🙂", "..", ".", " ", "x" * 250, "ä" * 250, "\udcff"]
 )
 def test_every_name_becomes_an_id(name: str) -> None:
-    assert is_id(make_id(name))
-    assert make_id(name) == make_id(name)
+    assert is_id(make_person_id(name))
+    assert make_person_id(name) == make_person_id(name)
 
 
 def test_names_in_another_alphabet_stay_apart() -> None:
-    assert len({make_id(name) for name in ("张伟", "王芳", "Анна", "Иван")}) == 4
+    assert len({make_person_id(name) for name in ("张伟", "王芳", "Анна", "Иван")}) == 4
 
 
 def test_no_two_folders_share_an_id() -> None:

@@ -1,9 +1,9 @@
-"""From the name of a person's folder to the id of that person."""
+"""From a name, of a person's folder or of a subject, to the id of that person."""
 
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from itertools import count
 
 from sameface.model.store.records import ID_LENGTH, is_id
@@ -14,8 +14,8 @@ FOLDED |= str.maketrans({"Ł": "L", "đ": "d", "Đ": "D", "ð": "d", "Ð": "D", 
 LONGEST = ID_LENGTH - 20  # leaves room for a hash or a number
 
 
-def make_id(name: str) -> str:
-    """The id that a folder's name gives: itself if it is one, else without accents and with - for the rest.
+def make_person_id(name: str) -> str:
+    """The id that a name gives: itself if it is one, else without accents and with - for the rest.
 
     Letters of other alphabets are left out, and a hash of the name makes up for them.
     """
@@ -31,18 +31,24 @@ def make_id(name: str) -> str:
     return f"{kept or 'person'}-{digest}"
 
 
+def list_ids(name: str) -> Iterator[str]:
+    """The ids that a person of this name may have, the best first, without an end."""
+    made = make_person_id(name)
+    yield made
+    for number in count(2):
+        yield f"{made}-{number}"
+
+
 def choose_id(name: str, taken: Container[str], find_name: Callable[[str], str | None]) -> str:
-    """The id of the person of the folder `name`: the first that no other folder and no other person has.
+    """The id of the person called `name`: the first that no other person has, here or among those `taken`.
 
     `find_name` gives the name of the enrolled person of an id, None if there is no such person or no name.
     """
-    made = make_id(name)
-    for number in count(1):
-        candidate = made if number == 1 else f"{made}-{number}"
+    for candidate in list_ids(name):
         if candidate in taken:
             continue
         known = find_name(candidate)
-        # A person whose id was not made from the name they have now was renamed: it is the folder's still.
-        if known in (None, name) or make_id(known or "") != candidate:
+        # A person whose id was not made from the name they have now was renamed: it is theirs still.
+        if known in (None, name) or make_person_id(known or "") != candidate:
             return candidate
-    raise AssertionError("count() does not end")
+    raise AssertionError("there is always another id")
