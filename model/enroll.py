@@ -29,6 +29,7 @@ class EnrollRequest:
     must_exist: bool = False
     faces: str = "prominent"
     min_quality: float = 0.0
+    min_score: float = 0.0  # of a face: what the detector is less sure of is none
     idempotency_key: str | None = None
 
     @property
@@ -169,7 +170,9 @@ async def embed_requests(
     def embed(entry: PhotoOfRequest) -> FaceOrReason:
         request, photo = entry
         try:
-            found = pipeline.embed_one_face(photo, request.faces, request.min_quality, name="photo")
+            found = pipeline.embed_one_face(
+                photo, request.faces, request.min_quality, name="photo", min_score=request.min_score
+            )
         except SamefaceError as error:
             return error
         return to_new_face(found, photo)

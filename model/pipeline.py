@@ -120,18 +120,23 @@ class FaceFinder:
         self.pixels = PixelBudget(options.limits)
 
     def find_faces(
-        self, photo: Photo, policy: str, stopwatch: Stopwatch | None = None
+        self, photo: Photo, policy: str, stopwatch: Stopwatch | None = None, min_score: float = 0.0
     ) -> PhotoFaces[AlignedFace]:
         """The aligned faces of a photo, which waits until there is room in memory for its pixels."""
         with self.pixels.holding(photo):
-            return self.detect_and_align(photo, policy, stopwatch or self.start_stopwatch())
+            return self.detect_and_align(photo, policy, stopwatch or self.start_stopwatch(), min_score)
 
-    def detect_and_align(self, photo: Photo, policy: str, stopwatch: Stopwatch) -> PhotoFaces[AlignedFace]:
-        """Bytes -> image -> detect -> align; a large photo is decoded in full only for a small face."""
+    def detect_and_align(
+        self, photo: Photo, policy: str, stopwatch: Stopwatch, min_score: float
+    ) -> PhotoFaces[AlignedFace]:
+        """Bytes -> image -> detect -> align; a large photo is decoded in full only for a small face.
+
+        Faces with a lower score than `min_score` count as not found.
+        """
         with stopwatch.stage("decode"):
             image, scale = decode_coarsely(photo, self.options.limits, self.detector.options.max_side)
         with stopwatch.stage("detect"):
-            detected = self.detector.detect(image)
+            detected = [face for face in self.detector.detect(image) if face.score >= min_score]
         self.observer.faces(len(detected))
         chosen = choose_faces(policy, detected, image.size)[: self.options.max_faces]
         if scale > 1 and any(self.is_coarse(face) for face in chosen):
@@ -154,11 +159,17 @@ class FaceFinder:
         return AlignedFace(shown.box, shown.landmarks, shown.score, assess_quality(shown, crop), crop)
 
     def find_one_face(
-        self, photo: Photo, policy: str, min_quality: float = 0.0, *, name: str | None = None
+        self,
+        photo: Photo,
+        policy: str,
+        min_quality: float = 0.0,
+        *,
+        name: str | None = None,
+        min_score: float = 0.0,
     ) -> PhotoFaces[AlignedFace]:
         """The face of a photo to compare, if it is fit; an error carries `name` as its fact `image`."""
         try:
-            found = self.find_faces(photo, policy)
+            found = self.find_faces(photo, policy, min_score=min_score)
             self.refuse_unfit(found, min_quality)
         except SamefaceError as error:
             if name:
@@ -230,10 +241,17 @@ class Pipeline(FaceFinder):
         return self.add_embeddings(self.find_faces(photo, policy, stopwatch))
 
     def embed_one_face(
-        self, photo: Photo, policy: str, min_quality: float = 0.0, *, name: str | None = None
+        self,
+        photo: Photo,
+        policy: str,
+        min_quality: float = 0.0,
+        *,
+        name: str | None = None,
+        min_score: float = 0.0,
     ) -> PhotoFaces[EmbeddedFace]:
         """The face of `find_one_face`, with its embedding."""
-        return self.add_embeddings(self.find_one_face(photo, policy, min_quality, name=name))
+        found = self.find_one_face(photo, policy, min_quality, name=name, min_score=min_score)
+        return self.add_embeddings(found)
 
     def add_embeddings(self, found: PhotoFaces[AlignedFace]) -> PhotoFaces[EmbeddedFace]:
         """The faces that were found, each with its embedding."""

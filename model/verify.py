@@ -1,17 +1,17 @@
 """Is this the same face? A photo against another photo, or against an enrolled person."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sameface.model.decision.similarity import measure_similarity
-from sameface.model.decision.thresholds import AT_OWN_RATE, Rule
+from sameface.model.decision.thresholds import AT_ANY_SIZE, AT_OWN_RATE, Rule, Threshold
 from sameface.model.faces import EmbeddedFace, Embedding, Face, Photo, Value
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.observer import Stopwatch
 from sameface.model.pipeline import PhotoFaces, Pipeline
 from sameface.model.store.audit import Entry
-from sameface.model.store.records import Collection
+from sameface.model.store.records import Collection, FaceOwner
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ async def verify(pipeline: Pipeline, gallery: Gallery, request: VerifyRequest) -
 def describe_decision(decision: Decision, collection: Collection | None, stopwatch: Stopwatch) -> Entry:
     """The entry of the audit for a decision, about an enrolled person if there is a collection."""
     values: dict[str, Any] = {
-        "outcome": "same_person" if decision.same_person else "different_people",
+        "outcome": name_outcome(decision.same_person),
         "similarity": decision.similarity,
         "threshold": decision.threshold,
         "started_at": stopwatch.started_at,
@@ -119,6 +119,42 @@ def describe_decision(decision: Decision, collection: Collection | None, stopwat
         return Entry(action="verify", model=decision.model, **values)
     found = {"face_ids": [decision.reference.face_id]}
     return Entry.about(collection, "verify", person_id=decision.reference.person_id, details=found, **values)
+
+
+def compare_with_face(
+    pipeline: Pipeline,
+    gallery: Gallery,
+    collection: Collection,
+    known: Embedding,
+    probes: Sequence[Embedding],
+    owner: FaceOwner | None = None,
+) -> tuple[Threshold, list[float]]:
+    """The similarity of each probe to one known face, and the threshold for such a pair.
+
+    Each comparison is a decision in the audit, about the enrolled `owner` of the face if there is one.
+    """
+    stopwatch = pipeline.start_stopwatch()
+    threshold = pipeline.thresholds.for_pair(AT_ANY_SIZE, calibration=collection.calibration)
+    similarities = [measure_similarity(probe, known) for probe in probes]
+    about = {"person_id": owner.person_id, "details": {"face_ids": [owner.face_id]}} if owner else {}
+    entries = []
+    for similarity in similarities:
+        pipeline.observer.similarity("verify", similarity)
+        values = {
+            "outcome": name_outcome(similarity >= threshold.value),
+            "similarity": similarity,
+            "threshold": threshold.value,
+            "started_at": stopwatch.started_at,
+        }
+        entries.append(Entry.about(collection, "verify", **about, **values))
+    if gallery.decisions:
+        gallery.decisions.record(entries)
+    return threshold, similarities
+
+
+def name_outcome(same_person: bool) -> str:
+    """A decision as the audit calls it."""
+    return "same_person" if same_person else "different_people"
 
 
 async def embed_photos(
