@@ -35,6 +35,14 @@ def authenticate(headers: Headers, ring: KeyRing) -> ApiKey:
     secret = read_secret(headers)
     if secret is None:
         raise Unauthorized("Send `Authorization: Bearer`, or `X-Api-Key`, with one of the server's API keys.")
+    key = find_key(secret, ring)
+    if key.service:
+        raise Unauthorized(f"This key is for {key.service} alone: make another for the routes under /v1.")
+    return key
+
+
+def find_key(secret: str, ring: KeyRing) -> ApiKey:
+    """The key with this secret, of whatever service; raises Unauthorized if it opens nothing any more."""
     sha256 = hash_secret(secret)
     key = ring.find(sha256)
     fault = find_fault(key, sha256, time.time()) if key else "The server does not know this key."

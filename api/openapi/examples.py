@@ -178,6 +178,7 @@ KEY = {
     "scopes": ["read", "search"],
     "collections": ["staff", "visitors-*"],
     "limits": {"requests_per_minute": None, "photos_per_minute": 600, "concurrent": None, "faces": None},
+    "service": None,
     "created_at": "2026-11-16T09:30:00Z",
     "expires_at": "2126-11-16T09:30:00Z",
     "last_used_at": "2026-11-17T14:00:00Z",

@@ -71,6 +71,7 @@ class KeyResponse(Response):
     scopes: list[Scope]
     collections: list[str] | None = Field(description="Null: all.")
     limits: Limits
+    service: str | None = Field(description="Of another server's family, such as `compreface/recognition`.")
     created_at: datetime | None = Field(description="Null: it is of the server's environment.")
     expires_at: datetime | None
     last_used_at: datetime | None = Field(description="To the hour.")
@@ -84,7 +85,7 @@ class KeyResponse(Response):
             name: None if (seconds := getattr(key, name)) is None else datetime.fromtimestamp(seconds, UTC)
             for name in ("created_at", "expires_at", "last_used_at", "revoked_at", "former_until")
         }
-        fields = {name: getattr(key, name) for name in ("key_id", "name", "collections")}
+        fields = {name: getattr(key, name) for name in ("key_id", "name", "collections", "service")}
         scopes = [scope for scope in SCOPES if scope in key.scopes]
         return cls.model_validate(
             fields | moments | others | {"scopes": scopes, "limits": asdict(key.limits)}

@@ -36,8 +36,9 @@ class KeyDesk:
     def rotate(self, key_id: str, grace_seconds: float) -> tuple[ApiKey, str]:
         """The key with a new secret, and that secret; the one before works for `grace_seconds` more."""
         refuse_long_grace(grace_seconds)
-        secret = draw_secret()
-        return self._keys.rotate(self.get(key_id).key_id, hash_secret(secret), grace_seconds), secret
+        key = self.get(key_id)
+        secret = draw_secret(key.service)
+        return self._keys.rotate(key.key_id, hash_secret(secret), grace_seconds), secret
 
     def revoke(self, key_id: str) -> None:
         """End a key for good."""

@@ -4,6 +4,7 @@ import hashlib
 import re
 import secrets
 import time
+import uuid
 from collections.abc import Collection, Sequence
 
 from sameface.model.errors import InvalidArgument
@@ -17,6 +18,9 @@ ENTRY = re.compile(
     r"((?P<name>[A-Za-z0-9._~-]{1,128}):)?(?P<sha256>[0-9a-f]{64}):(?P<scopes>[a-z]+(\+[a-z]+)*)"
 )
 
+# What a key of CompreFace is for, by the name that users type.
+COMPREFACE_SERVICES = {name: f"compreface/{name}" for name in ("recognition", "detection", "verification")}
+KNOWN_BELOW = 2**32  # CompreFace's demo has keys of zeros and one digit
 MOST_COLLECTIONS = 1000  # of a key
 LARGEST_LIMIT = 1_000_000_000
 GRACE_SECONDS = 3600.0  # that a rotated secret goes on working, unless said otherwise
@@ -27,13 +31,24 @@ LONGEST_GRACE_SECONDS = 30 * 24 * 3600.0
 ANYBODY = ApiKey(key_id="anonymous", name="anonymous", sha256="", scopes=frozenset(SCOPES))
 
 
-def draw_secret() -> str:
-    """A new secret: 256 random bits."""
-    return f"sf_{secrets.token_urlsafe(32)}"
+def draw_secret(service: str | None = None) -> str:
+    """A new secret: 256 random bits, or for a service of CompreFace a UUID, which has 122."""
+    return str(uuid.uuid4()) if service else f"sf_{secrets.token_urlsafe(32)}"
+
+
+def read_uuid(text: str) -> str:
+    """A UUID that is to be a key, as it is written everywhere else; raises if everybody could know it."""
+    try:
+        found = uuid.UUID(text)
+    except ValueError:
+        raise InvalidArgument(f"{text!r} is no UUID, which the keys of CompreFace are.") from None
+    if found.int < KNOWN_BELOW:
+        raise InvalidArgument("This is a key of CompreFace's demo, which everybody knows: choose another.")
+    return str(found)
 
 
 def hash_secret(secret: str) -> str:
-    """The SHA-256 of `secret`; it needs no salt and no slow hash, because a secret is 256 random bits."""
+    """The SHA-256 of `secret`; it needs no salt and no slow hash: nobody can guess a random secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -44,6 +59,7 @@ def draft_key(
     collections: Sequence[str] | None = None,
     limits: KeyLimits = UNLIMITED,
     expires_at: float | None = None,
+    service: str | None = None,
 ) -> ApiKey:
     """A new key for `secret`, to be kept in the store; raises if it could not be used as it is meant."""
     if not name or not is_text(name, MAX_NAME):
@@ -61,6 +77,7 @@ def draft_key(
         scopes=frozenset(scopes),
         collections=None if collections is None else tuple(dict.fromkeys(collections)),
         limits=limits,
+        service=service,
         created_at=now,
         expires_at=expires_at,
     )

@@ -16,7 +16,7 @@ def describe_list(items: Iterable[Any]) -> dict[str, Any]:
 
 def describe_key(key: ApiKey) -> dict[str, Any]:
     """A key, as GET /v1/keys/{key_id} answers it: without the hashes of its secrets."""
-    same = ("key_id", "name", "collections")
+    same = ("key_id", "name", "collections", "service")
     times = ("created_at", "expires_at", "last_used_at", "revoked_at", "former_until")
     return (
         {field: getattr(key, field) for field in same}

@@ -5,27 +5,32 @@ import time
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
 from sameface.model.access.keys import (
+    COMPREFACE_SERVICES,
     GRACE_SECONDS,
     SCOPES,
     draft_key,
     draw_secret,
     hash_secret,
     parse_entry,
+    read_uuid,
     refuse_long_grace,
     write_entry,
 )
+from sameface.model.bundles.bundle import load_bundle
 from sameface.model.commands.answers import describe_key, describe_list
-from sameface.model.commands.options import AsJson, Data
+from sameface.model.commands.options import AsJson, Data, Recognizer
 from sameface.model.commands.terminal import console, print_json
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import InvalidArgument
+from sameface.model.gallery.gallery import Gallery
+from sameface.model.pipeline import PipelineOptions
 from sameface.model.store.api_key import ApiKey, KeyLimits
 from sameface.model.store.records import write_time
 from sameface.model.store.store import Store
@@ -56,13 +61,24 @@ def create(
     photos_per_minute: Annotated[int | None, typer.Option(help="Photos a minute.")] = None,
     concurrent: Annotated[int | None, typer.Option(help="Requests at once.")] = None,
     faces: Annotated[int | None, typer.Option(help="Faces enrolled in its collections.")] = None,
+    compreface: Annotated[
+        str | None,
+        typer.Option(help="A collection: the key, a UUID, is for clients of CompreFace, which see it."),
+    ] = None,
+    service: Annotated[
+        Literal["recognition", "detection", "verification"],
+        typer.Option(help="What such a key is for."),
+    ] = "recognition",
+    key: Annotated[str | None, typer.Option(help="The UUID that clients of CompreFace already have.")] = None,
     environment: Annotated[
         bool, typer.Option("--environment", help="Keep it nowhere; print its entry for SAMEFACE_API_KEYS.")
     ] = False,
+    recognizer: Recognizer = None,
     data: Data = DEFAULT_DATA,
     as_json: AsJson = False,
 ) -> None:
     """Make a key, and print its secret this once."""
+    refuse_mixture(compreface, collection, key, environment=environment)
     scopes = [part for each in scope for part in each.split("+")]
     limits = KeyLimits(
         requests_per_minute=requests_per_minute,
@@ -70,16 +86,38 @@ def create(
         concurrent=concurrent,
         faces=faces,
     )
-    secret = draw_secret()
+    bound = COMPREFACE_SERVICES[service] if compreface else None
+    secret = read_uuid(key) if key else draw_secret(bound)
     if environment:
         if collection or expires or limits != KeyLimits():
             raise InvalidArgument("In the environment, a key has a name and scopes, and nothing else.")
         show_entry(secret, write_entry(name or "key", secret, scopes), as_json=as_json)
         return
     expires_at = read_expiry(expires, time.time()) if expires else None
+    places = [compreface] if compreface else collection
+    draft = draft_key(secret, name, scopes, places or None, limits, expires_at, bound)
+    if compreface:
+        make_collection(compreface, data, recognizer)
     with open_store(data) as store:
-        key = store.keys.add(draft_key(secret, name, scopes, collection or None, limits, expires_at))
-    show_secret(key, secret, as_json=as_json)
+        made = store.keys.add(draft)
+    show_secret(made, secret, as_json=as_json)
+
+
+def refuse_mixture(
+    compreface: str | None, collection: list[str] | None, key: str | None, *, environment: bool
+) -> None:
+    """Raise for options that do not go together: a key of CompreFace has one collection, and a UUID."""
+    if compreface and (collection or environment):
+        raise InvalidArgument("A key of CompreFace is in the store, for the one collection it names.")
+    if key and not compreface:
+        raise InvalidArgument("`--key` is for keys of CompreFace: say `--compreface COLLECTION` too.")
+
+
+def make_collection(name: str, data: Path, recognizer: Path | None) -> None:
+    """Make a collection for the recogniser that the server runs, unless there is one."""
+    options = PipelineOptions.in_folder(DataFolder(data), recognizer)
+    with closing(Gallery(DataFolder(data).gallery, load_bundle(options.recognizer, "recogniser"))) as gallery:
+        gallery.get_or_create_collection(name)
 
 
 def read_expiry(said: str, now: float) -> float:
@@ -99,7 +137,8 @@ def show_secret(key: ApiKey, secret: str, *, as_json: bool) -> None:
         print_json(describe_key(key) | {"secret": secret})
         return
     console.print(f"The key {key.key_id} ({escape(key.name)}) may {', '.join(sorted(key.scopes))}.")
-    console.print(f"The client sends    Authorization: Bearer {secret}", soft_wrap=True)
+    header = "x-api-key:" if key.service else "Authorization: Bearer"
+    console.print(f"The client sends    {header} {secret}", soft_wrap=True)
     console.print("The secret is shown this once and kept nowhere.")
 
 
@@ -168,8 +207,8 @@ def rotate(
 ) -> None:
     """Give a key a new secret, and print it this once; the old one works for a while."""
     refuse_long_grace(grace)
-    secret = draw_secret()
     with open_store(data) as store:
+        secret = draw_secret(store.keys.get(key_id).service)
         key = store.keys.rotate(key_id, hash_secret(secret), grace)
     show_secret(key, secret, as_json=as_json)
     if not as_json:

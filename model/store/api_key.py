@@ -29,6 +29,7 @@ class ApiKey:
     scopes: frozenset[str]
     collections: tuple[str, ...] | None = None  # names, or prefixes that end in `*`; None: all
     limits: KeyLimits = UNLIMITED
+    service: str | None = None  # of another server's family, such as `compreface/detection`
     created_at: float | None = None  # None: of the environment
     expires_at: float | None = None
     last_used_at: float | None = None  # to the hour

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
-from sameface.model.errors import KeyNotFound
+from sameface.model.errors import AlreadyExists, KeyNotFound
 from sameface.model.store.api_key import ApiKey, KeyLimits
 from sameface.model.store.audit import Entry, record_entry
 from sameface.model.store.database import Database, peeking
@@ -34,8 +34,10 @@ class Keys:
             return int(connection.execute(READ_REVISION, {"key": REVISION}).scalar_one_or_none() or 0)
 
     def add(self, key: ApiKey) -> ApiKey:
-        """Keep a new key; returns it with its number."""
+        """Keep a new key; returns it with its number. Two keys cannot have one secret."""
         with self._database.writing() as connection:
+            if connection.execute(select(keys.c.key_id).where(keys.c.sha256 == key.sha256)).first():
+                raise AlreadyExists("There is a key with this secret already.")
             record_change(connection, "create_key", key.key_id)
             connection.execute(insert(keys).values(to_row(key)))
             return read_key(connection, key.key_id)
@@ -120,7 +122,8 @@ def peek_keys(path: Path) -> list[ApiKey]:
 
 def to_row(key: ApiKey) -> dict[str, Any]:
     """The columns of a key that is to be added."""
-    values = {name: getattr(key, name) for name in ("key_id", "name", "sha256", "created_at", "expires_at")}
+    same = ("key_id", "name", "sha256", "service", "created_at", "expires_at")
+    values = {name: getattr(key, name) for name in same}
     limits = {name: limit for name, limit in asdict(key.limits).items() if limit is not None}
     return values | {"scopes": sorted(key.scopes), "collections": list_or_none(key), "limits": limits}
 

@@ -70,6 +70,12 @@ def keep_an_audit(connection: Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE collections ADD COLUMN reviewers INTEGER DEFAULT 0 NOT NULL")
 
 
+def bind_keys(connection: Connection) -> None:
+    """Version 7: a key may be for a service of another server's family."""
+    if all(column["name"] != "service" for column in inspect(connection).get_columns(keys.name)):
+        connection.exec_driver_sql("ALTER TABLE keys ADD COLUMN service VARCHAR")
+
+
 # The step at index n takes a database from version n + 1 to n + 2.
 MIGRATIONS: list[Callable[[Connection], None]] = [
     name_the_store,
@@ -77,6 +83,7 @@ MIGRATIONS: list[Callable[[Connection], None]] = [
     keep_calibrations,
     keep_keys,
     keep_an_audit,
+    bind_keys,
 ]
 VERSION = 1 + len(MIGRATIONS)
 

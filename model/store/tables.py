@@ -167,6 +167,7 @@ keys = Table(
     Column("scopes", JSON, nullable=False),
     Column("collections", JSON(none_as_null=True)),  # names, or prefixes that end in `*`; null: all
     Column("limits", JSON, nullable=False),
+    Column("service", Text),  # of another server's family, which the key is for; null: of our own routes
     Column("created_at", Time, nullable=False),
     Column("expires_at", MaybeTime),
     Column("last_used_at", MaybeTime),  # to the hour

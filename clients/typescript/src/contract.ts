@@ -1390,6 +1390,11 @@ export interface components {
             collections: string[] | null;
             limits: components["schemas"]["Limits"];
             /**
+             * Service
+             * @description Of another server's family, such as `compreface/recognition`.
+             */
+            service: string | null;
+            /**
              * Created At
              * @description Null: it is of the server's environment.
              */
@@ -1426,6 +1431,11 @@ export interface components {
              */
             collections: string[] | null;
             limits: components["schemas"]["Limits"];
+            /**
+             * Service
+             * @description Of another server's family, such as `compreface/recognition`.
+             */
+            service: string | null;
             /**
              * Created At
              * @description Null: it is of the server's environment.
@@ -5185,6 +5195,7 @@ export interface operations {
                      *             "concurrent": null,
                      *             "faces": null
                      *           },
+                     *           "service": null,
                      *           "created_at": "2026-11-16T09:30:00Z",
                      *           "expires_at": "2126-11-16T09:30:00Z",
                      *           "last_used_at": "2026-11-17T14:00:00Z",
@@ -5327,6 +5338,7 @@ export interface operations {
                      *         "concurrent": null,
                      *         "faces": null
                      *       },
+                     *       "service": null,
                      *       "created_at": "2026-11-16T09:30:00Z",
                      *       "expires_at": "2126-11-16T09:30:00Z",
                      *       "last_used_at": null,
@@ -5472,6 +5484,7 @@ export interface operations {
                      *         "concurrent": null,
                      *         "faces": null
                      *       },
+                     *       "service": null,
                      *       "created_at": "2026-11-16T09:30:00Z",
                      *       "expires_at": "2126-11-16T09:30:00Z",
                      *       "last_used_at": "2026-11-17T14:00:00Z",
@@ -5591,6 +5604,7 @@ export interface operations {
                      *         "concurrent": null,
                      *         "faces": null
                      *       },
+                     *       "service": null,
                      *       "created_at": "2026-11-16T09:30:00Z",
                      *       "expires_at": "2126-11-16T09:30:00Z",
                      *       "last_used_at": "2026-11-17T14:00:00Z",
@@ -5839,6 +5853,7 @@ export interface operations {
                      *         "concurrent": null,
                      *         "faces": null
                      *       },
+                     *       "service": null,
                      *       "created_at": "2026-11-16T09:30:00Z",
                      *       "expires_at": "2126-11-16T09:30:00Z",
                      *       "last_used_at": null,

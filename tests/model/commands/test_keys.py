@@ -1,11 +1,14 @@
 """`sameface keys`: it needs a data folder and no networks."""
 
 import json
+from contextlib import closing
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 from sameface.model.access.keys import hash_secret, parse_entry
+from sameface.model.store.store import Store
 
 
 @pytest.fixture
@@ -89,3 +92,43 @@ def test_new_key_still_works_and_says_what_it_is_called_now(
     done = run("new-key", *words, "--json")
     assert parse_entry(made_by(done)["entry"]).scopes == scopes
     assert "keys create --environment" in done.stderr
+
+
+OWN = "1c0b7f3e-5d1e-4f0a-9a53-0c7c2f6f9a11"
+
+
+def test_a_key_of_compreface_is_a_uuid_and_makes_its_collection(keys, tmp_path: Path) -> None:
+    words = ("create", "--name", "cam", "--compreface", "family", "--scope", "search", "--json")
+    made = made_by(keys(*words))
+    assert str(UUID(made["secret"])) == made["secret"]
+    assert (made["collections"], made["service"]) == (["family"], "compreface/recognition")
+    with closing(Store(tmp_path / "data" / "gallery.db")) as store:
+        assert store.collections.get("family").people == 0
+    kept = made_by(keys(*words, "--service", "detection", "--key", OWN.upper()))
+    assert (kept["secret"], kept["service"]) == (OWN, "compreface/detection")
+    assert UUID(made_by(keys("rotate", kept["key_id"], "--json"))["secret"]) != UUID(OWN)
+    assert f"x-api-key: {OWN[:2]}" not in keys("list").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--compreface", "family", "--key", "secret"), "no UUID"),
+        (("--compreface", "family", "--key", "00000000-0000-0000-0000-000000000002"), "demo"),
+        (("--compreface", "family", "--collection", "staff"), "one collection"),
+        (("--compreface", "family", "--environment"), "one collection"),
+        (("--compreface", "a b"), "collection"),
+        (("--key", OWN), "--compreface"),
+    ],
+)
+def test_a_senseless_key_of_compreface_is_refused(keys, words: tuple[str, ...], said: str) -> None:
+    done = keys("create", "--name", "cam", "--scope", "search", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_no_two_keys_have_one_secret(keys) -> None:
+    words = ("create", "--name", "cam", "--compreface", "family", "--scope", "search", "--key", OWN)
+    assert keys(*words).returncode == 0
+    done = keys(*words)
+    assert (done.returncode, "already" in done.stderr) == (2, True)

@@ -17,6 +17,7 @@ from sameface.model.store.drafts import list_drafts
 from sameface.model.store.migrations import VERSION
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
+from tests.api.keys import add_key
 from tests.model.people import newcomer, random_units
 from tests.model.store.staff import BINDING, DIMENSION, count, faces_of
 
@@ -158,3 +159,15 @@ def test_the_log_outlives_another_process_that_comes_and_goes(store: Store, staf
     store.people.enroll(staff, [newcomer("bob", random_units(1, DIMENSION, 1))])
     with closing(Store(store.path)) as other:
         assert count(other) == (2, 2)
+
+
+def test_keys_of_the_sixth_version_are_for_our_own_routes(tmp_path: Path) -> None:
+    with closing(Store(tmp_path / "gallery.db")) as store:
+        _, key = add_key(store, "read")
+    with closing(sqlite3.connect(tmp_path / "gallery.db")) as connection, connection:
+        connection.execute("ALTER TABLE keys DROP COLUMN service")
+        connection.execute("UPDATE about SET value = '6' WHERE key = 'version'")
+    with closing(Store(tmp_path / "gallery.db")) as store:
+        assert store.keys.get(key.key_id) == key
+        _, bound = add_key(store, "read", service="compreface/detection")
+        assert store.keys.get(bound.key_id).service == "compreface/detection"
