@@ -9,11 +9,14 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
-from sameface.api.access.admission import Admission
+from sameface.api.access.admission import Admission, Door, Identify
 from sameface.api.access.caller import ADMITTED, ANY_KEY, READ
+from sameface.api.access.caller import identify as identify_caller
 from sameface.api.body.read_body import UploadBudget
+from sameface.api.compreface.images import static_images
 from sameface.api.dependencies import KNOWN_OPTIONS
 from sameface.api.errors import add_error_handlers
+from sameface.api.families import FAMILIES
 from sameface.api.metrics import Metrics
 from sameface.api.middleware.forwarded import Forwarded
 from sameface.api.middleware.host_check import HostCheck
@@ -98,11 +101,14 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
     app.state.store_check = StoreCheck()
     app.state.uploads = UploadBudget(settings.max_upload_bytes)
     add_routes(app, settings)
+    app.state.dialects = {}
+    guards = add_families(app, settings)
     add_error_handlers(app)
     publish_exactly(app)
     # The middleware added last is the outermost: a request meets it first.
     quotas = list_quotas_of_all(settings.gallery_faces, settings.gallery_collections)
-    app.add_middleware(Admission, ring=ring, limits=limits, quotas=quotas)
+    door = app.state.door = Door(ring, limits, quotas)
+    app.add_middleware(Admission, door=door, guards=guards)
     app.add_middleware(TimeLimit, seconds=settings.request_seconds)
     if settings.cors_origins:
         app.add_middleware(
@@ -132,6 +138,19 @@ def add_routes(app: FastAPI, settings: Settings) -> None:
     ):
         if access != "off":
             app.include_router(page.router, dependencies=[key] if access == "key" else [])
+
+
+def add_families(app: FastAPI, settings: Settings) -> dict[str, Identify | None]:
+    """Add the routes of the other servers that are switched on; returns who asks for keys, by prefix."""
+    guards: dict[str, Identify | None] = {}
+    for name in settings.compatible:
+        family = FAMILIES[name]
+        app.include_router(family.router)
+        app.state.dialects[family.prefix] = family.write_error
+        guards[family.prefix] = family.identify
+    if "compreface" in settings.compatible and settings.compreface_static_images:
+        app.include_router(static_images)
+    return guards | {"/v1/": identify_caller}
 
 
 async def return_memory_now_and_then() -> None:

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, TypeAlias
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import Scope
 
-from sameface.api.middleware.request_context import RequestContext, context_of
+from sameface.api.middleware.request_context import RequestContext, context_of, find_path
 from sameface.model.errors import Overloaded, RateLimited, SamefaceError, StoreDamaged, StoreRefused
 
 log = logging.getLogger("sameface.errors")
@@ -63,6 +63,10 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "timed_out": (503, "The request took too long"),
     "storage_full": (507, "There is no room left to write"),
 }
+
+
+# Writes an error, and the problem that it would be, as another server's clients expect it.
+Dialect: TypeAlias = Callable[[SamefaceError, dict[str, Any]], JSONResponse]
 
 
 class Unauthorized(SamefaceError):
@@ -144,14 +148,21 @@ def describe_problem(code: str, detail: str, request_id: str) -> dict[str, Any]:
     }
 
 
-def to_problem(error: SamefaceError, scope: Scope) -> Problem:
-    """The problem+json response for `error`, with the headers that its code needs."""
+def to_problem(error: SamefaceError, scope: Scope) -> JSONResponse:
+    """The response for `error`, with the headers that its code needs: problem+json, or what clients of
+    another server expect under its paths."""
     headers = {}
     if error.code == "unauthorized":
         headers["WWW-Authenticate"] = "Bearer"
     if "retry_after_seconds" in error.facts:
         headers["Retry-After"] = str(error.facts["retry_after_seconds"])
     body = describe_failure(error, context_of(scope))
+    dialects: dict[str, Dialect] = scope["app"].state.dialects
+    for prefix, write in dialects.items():
+        if find_path(scope).startswith(prefix):
+            response = write(error, body)
+            response.headers.update(headers)
+            return response
     return Problem(body, status_code=body["status"], headers=headers)
 
 
@@ -206,18 +217,18 @@ def add_error_handlers(app: FastAPI) -> None:
     """Answer expected exceptions with their problem; TimeLimit answers all others as `internal`."""
 
     @app.exception_handler(SamefaceError)
-    async def on_failure(request: Request, error: SamefaceError) -> Problem:
+    async def on_failure(request: Request, error: SamefaceError) -> JSONResponse:
         if isinstance(error, Overloaded | RateLimited):
             error.__traceback__ = None  # frees the photos that its frames hold
             await asyncio.sleep(REFUSAL_SECONDS)
         return to_problem(error, request.scope)
 
     @app.exception_handler(RequestValidationError)
-    async def on_invalid(request: Request, error: RequestValidationError) -> Problem:
+    async def on_invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         return to_problem(to_invalid_request(error.errors()), request.scope)
 
     @app.exception_handler(HTTPException)
-    async def on_http(request: Request, error: HTTPException) -> Problem:
+    async def on_http(request: Request, error: HTTPException) -> JSONResponse:
         named = MethodNotAllowed if error.status_code == 405 else NotFound
         problem = to_problem(named(f"{request.method} {request.url.path}: {error.detail}."), request.scope)
         if error.status_code == 405:

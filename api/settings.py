@@ -161,6 +161,16 @@ class Settings(BaseSettings):
         le=4096,
         description="Longer side at which faces are looked for; more finds smaller ones, slower.",
     )
+    compatible: Annotated[
+        tuple[Literal["compreface", "deepstack"], ...], NoDecode, BeforeValidator(split_list)
+    ] = Field(
+        (),
+        description="Other servers whose clients are served too, `compreface` and `deepstack`, separated by"
+        " commas.",
+    )
+    compreface_static_images: bool = Field(
+        False, description="Show images at CompreFace's address with the key in its path, where logs see it."
+    )
     target_fmr: float = Field(
         TARGET_FMR, gt=0, lt=1, description="False match rate of verify where a request names none."
     )

@@ -1,55 +1,72 @@
 """Lets a request in: who calls, and within which limits, is known before anything else is looked at."""
 
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import TypeAlias
+
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sameface.api.access.caller import identify
 from sameface.api.access.rate_limit_headers import write_headers
-from sameface.api.middleware.request_context import context_of
+from sameface.api.middleware.request_context import RequestContext, context_of, find_path
 from sameface.model.access.key_ring import KeyRing
 from sameface.model.access.limits import UNCOUNTED, Allowance, Limits
 from sameface.model.access.quotas import list_quotas
 from sameface.model.actor import Actor, Quota, acting
 from sameface.model.errors import SamefaceError
 
-GUARDED = "/v1/"
+# Finds the key of a request and puts it into the request's context, or raises.
+Identify: TypeAlias = Callable[[Scope, KeyRing], Awaitable[None]]
 
 
-class Admission:
-    """Asks for a key under /v1, once there has been one, keeps the limits of the caller and of all, and runs
-    the rest on behalf of the caller."""
+class Door:
+    """Lets callers in who are known: within their limits, and for the store under their names."""
 
-    def __init__(self, app: ASGIApp, ring: KeyRing, limits: Limits, quotas: tuple[Quota, ...]) -> None:
-        self.app = app
+    def __init__(self, ring: KeyRing, limits: Limits, quotas: tuple[Quota, ...]) -> None:
         self.ring = ring
         self.limits = limits
         self.quotas = quotas  # of all callers together
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let an HTTP request in, or note why not: `require_admission` then refuses it."""
-        if scope["type"] != "http" or not find_path(scope).startswith(GUARDED):
-            return await self.app(scope, receive, send)
-        context = context_of(scope)
-        allowance = UNCOUNTED
-        try:
-            await identify(scope, self.ring)
-            allowance = self.limits.allowance_of(context.caller)
-            context.allowance = allowance.enter()
-        except SamefaceError as error:
-            context.refusal = error  # raised by the route, so that metrics and logs have its name
-            return await self.app(scope, receive, announce(allowance, send))
+    @contextmanager
+    def admitted(self, context: RequestContext) -> Iterator[None]:
+        """Count the request against the limits, and run the block on behalf of its caller."""
+        context.allowance = self.limits.allowance_of(context.caller)
+        context.allowance.enter()
         quotas = (*list_quotas(context.caller), *self.quotas)
         try:
             with acting(Actor(context.caller_id, context.request_id, quotas=quotas)):
-                return await self.app(scope, receive, announce(context.allowance, send))
+                yield
         finally:
             context.allowance.leave()
 
 
-def find_path(scope: Scope) -> str:
-    """The path of a request as routes have it, without the prefix that a proxy has put before it."""
-    path: str = scope["path"]
-    return path.removeprefix(scope.get("root_path", ""))
+class Admission:
+    """Asks for a key where there is a guard, keeps the limits of the caller and of all, and runs the rest
+    on behalf of the caller."""
+
+    def __init__(self, app: ASGIApp, door: Door, guards: Mapping[str, Identify | None]) -> None:
+        self.app = app
+        self.door = door
+        self.guards = guards  # by prefix of paths; None: the route itself finds out who calls
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let an HTTP request in, or note why not: `require_admission` then refuses it."""
+        identify = self.find_guard(scope) if scope["type"] == "http" else None
+        if identify is None:
+            return await self.app(scope, receive, send)
+        context = context_of(scope)
+        with ExitStack() as visit:
+            try:
+                await identify(scope, self.door.ring)
+                visit.enter_context(self.door.admitted(context))
+            except SamefaceError as error:
+                context.refusal = error  # raised by the route, so that metrics and logs have its name
+            return await self.app(scope, receive, announce(context.allowance, send))
+
+    def find_guard(self, scope: Scope) -> Identify | None:
+        """How to find out who calls; None where nobody needs to be known."""
+        path = find_path(scope)
+        return next((guard for prefix, guard in self.guards.items() if path.startswith(prefix)), None)
 
 
 def announce(allowance: Allowance, send: Send) -> Send:

@@ -84,6 +84,12 @@ def current_context() -> RequestContext | None:
     return _current.get()
 
 
+def find_path(scope: Scope) -> str:
+    """The path of a request as routes have it, without the prefix that a proxy has put before it."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))
+
+
 def context_of(scope: Scope) -> RequestContext:
     """The context of the request with this `scope`."""
     context: RequestContext = scope["state"][KEY]

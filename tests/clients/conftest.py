@@ -41,11 +41,20 @@ def run_command(*words: object, cwd: Path, path: Path | None = None, **variables
 @pytest.fixture(scope="session")
 def in_python(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Runs a command of a fresh environment with the generators that are written in Python."""
-    folder = tmp_path_factory.mktemp("python")
+    return make_environment(tmp_path_factory.mktemp("python"), HERE / "requirements.txt")
+
+
+@pytest.fixture(scope="session")
+def with_compreface(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs a command of a fresh environment with CompreFace's own client."""
+    return make_environment(tmp_path_factory.mktemp("compreface"), HERE / "compreface.txt")
+
+
+def make_environment(folder: Path, listed: Path) -> Run:
+    """Runs a command of a fresh environment with the packages that a file lists."""
     environment = folder / "environment"
     run_command(sys.executable, "-m", "venv", "--without-pip", environment, cwd=folder)
     install = ("install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:", "--no-compile")
-    listed = HERE / "requirements.txt"
     run_command(sys.executable, "-m", "pip", "--python", environment, *install, "-r", listed, cwd=folder)
 
     def run(command: str, *words: object) -> str:

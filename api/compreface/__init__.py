@@ -1,0 +1,1 @@
+"""The routes of CompreFace, for its clients: its paths, keys, options, shapes and errors."""

@@ -1,0 +1,33 @@
+"""Embeddings that clients have kept, checked and compared."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sameface.api.compreface.answers import describe_similarity
+from sameface.api.compreface.errors import BadEmbedding
+from sameface.model.bundles.bundle import Bundle
+from sameface.model.decision.thresholds import Threshold
+from sameface.model.errors import InvalidEmbedding
+from sameface.model.faces import Embedding
+from sameface.model.photo.embed import accept_embedding
+
+
+def accept_all(recogniser: Bundle, sent: Sequence[list[float]]) -> list[Embedding]:
+    """The embeddings that a client sent; raises if one cannot be of the recogniser."""
+    try:
+        return [accept_embedding(recogniser, values, None) for values in sent]
+    except InvalidEmbedding as error:
+        raise BadEmbedding(error.detail) from None
+
+
+def describe_ranks(
+    sent: Sequence[list[float]], threshold: Threshold, similarities: Sequence[float]
+) -> dict[str, Any]:
+    """The embeddings that a client sent with their similarities, most similar first."""
+    ranked = sorted(zip(similarities, sent, strict=True), key=lambda pair: -pair[0])
+    return {
+        "result": [
+            {"embedding": values, "similarity": describe_similarity(threshold, similarity)}
+            for similarity, values in ranked
+        ]
+    }

@@ -1,0 +1,1 @@
+"""The face routes of DeepStack, for its clients."""

@@ -1,0 +1,27 @@
+"""Other servers whose clients are served too: each family has its routes, its keys and its errors."""
+
+from dataclasses import dataclass
+
+from fastapi import APIRouter
+
+from sameface.api.access.admission import Identify
+from sameface.api.compreface import access, errors, routes
+from sameface.api.compreface.router import PREFIX
+from sameface.api.deepstack import routes as deepstack
+from sameface.api.errors import Dialect
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The routes under a prefix, who may call them, and how they write errors."""
+
+    prefix: str
+    router: APIRouter
+    identify: Identify | None  # None: the key is in the body, and the routes look for it themselves
+    write_error: Dialect
+
+
+FAMILIES = {
+    "compreface": Family(f"{PREFIX}/", routes.router, access.identify, errors.write_error),
+    "deepstack": Family("/v1/vision/", deepstack.router, None, deepstack.write_error),
+}
