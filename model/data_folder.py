@@ -1,9 +1,27 @@
 """The data folder: where models, prepared graphs and the gallery are kept."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 DEFAULT_DATA = Path("~/.sameface")
+
+
+@dataclass(frozen=True, slots=True)
+class SharedGallery:
+    """A gallery in PostgreSQL, and the folder for the indexes that this machine makes of it."""
+
+    url: str = field(repr=False)  # it may hold a password
+    folder: Path
+
+
+# The file of SQLite's database, with the indexes beside it, or a gallery in PostgreSQL.
+GalleryPlace: TypeAlias = Path | SharedGallery
+
+
+def folder_of(place: GalleryPlace) -> Path:
+    """The data folder that a gallery belongs to."""
+    return place.parent if isinstance(place, Path) else place.folder.parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,6 +29,7 @@ class DataFolder:
     """The owner's data folder and the places inside it."""
 
     root: Path = DEFAULT_DATA
+    database: str | None = field(default=None, repr=False)  # the URL of a gallery in PostgreSQL
 
     @property
     def models(self) -> Path:
@@ -28,8 +47,15 @@ class DataFolder:
         return self.root.expanduser() / "demo"
 
     @property
-    def gallery(self) -> Path:
-        """The database of enrolled people: the one file that must not be lost."""
+    def gallery(self) -> GalleryPlace:
+        """The database of enrolled people: in PostgreSQL, or `gallery_file`."""
+        if self.database:
+            return SharedGallery(self.database, self.root.expanduser() / "shared")
+        return self.gallery_file
+
+    @property
+    def gallery_file(self) -> Path:
+        """The file of SQLite's database: the one file that must not be lost."""
         return self.root.expanduser() / "gallery.db"
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from sameface.model.bundles.bundle import find_folder, load_bundle
-from sameface.model.data_folder import DataFolder
+from sameface.model.data_folder import DataFolder, GalleryPlace
 from sameface.model.decision.calibration_files import Calibrations, name_chosen
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR, Thresholds
 from sameface.model.errors import FaceTooSmall, LowQualityFace, NoFaceFound, SamefaceError
@@ -45,7 +45,7 @@ class PipelineOptions:
     recognizer: Path
     detector: Path
     cache: Path  # for prepared graphs
-    gallery: Path | None = None  # the database with the users' own calibrations
+    gallery: GalleryPlace | None = None  # the database with the users' own calibrations
     device: str = "auto"
     threads: int = field(default_factory=available_cores)
     queue: int = 32

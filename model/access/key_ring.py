@@ -4,8 +4,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
+from sameface.model.data_folder import GalleryPlace
 from sameface.model.errors import SamefaceError
 from sameface.model.parallel import Threads
 from sameface.model.store.api_key import ApiKey
@@ -20,9 +20,9 @@ FRESH_SECONDS = 0.5  # that the store's keys are taken as they were read: half o
 class KeyRing:
     """Finds keys by their secrets. Once there has been a key, here or in the store, `guarded` stays true."""
 
-    def __init__(self, environment: Sequence[ApiKey], path: Path) -> None:
+    def __init__(self, environment: Sequence[ApiKey], place: GalleryPlace) -> None:
         self._environment = environment
-        self._path = path
+        self._place = place
         self._store: Store | None = None
         self._revision = 0
         self._checked = -FRESH_SECONDS
@@ -33,7 +33,7 @@ class KeyRing:
 
     def open(self) -> None:
         """Open the store, and read its keys."""
-        self._store = Store(self._path)
+        self._store = Store(self._place)
         self._read()
 
     @property

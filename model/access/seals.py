@@ -3,6 +3,7 @@
 import time
 
 from sameface.model.access.secret_key import SecretKey, load_secret_key
+from sameface.model.data_folder import folder_of
 from sameface.model.store.seals import Seal
 from sameface.model.store.store import Store
 
@@ -16,8 +17,8 @@ def sign_with(key: SecretKey, content: bytes) -> str:
 
 
 def key_of(store: Store, *, make: bool = True) -> SecretKey:
-    """The secret key that belongs to a store: of the environment, or of the store's folder."""
-    return load_secret_key(store.path.parent, make=make)
+    """The secret key that belongs to a store: of the environment, or of its data folder."""
+    return load_secret_key(folder_of(store.place), make=make)
 
 
 def seal_audit(store: Store) -> Seal | None:

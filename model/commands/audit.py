@@ -12,7 +12,7 @@ from sameface.model.access.check_audit import check_audit
 from sameface.model.access.seals import cut_audit, seal_audit
 from sameface.model.commands.options import AsJson, Data
 from sameface.model.commands.terminal import console, count, print_json
-from sameface.model.data_folder import DEFAULT_DATA, DataFolder
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder, folder_of
 from sameface.model.errors import AuditRefused
 from sameface.model.store.store import Store
 
@@ -32,7 +32,7 @@ def verify(
     """Prove that no entry was altered, removed, moved or cut: exit code 0 if so, 1 if not."""
     folder = DataFolder(data)
     if file:
-        verdict = check_file(file.expanduser(), folder.gallery.parent)
+        verdict = check_file(file.expanduser(), folder_of(folder.gallery))
     else:
         with closing(Store(folder.gallery)) as store:
             verdict = check_audit(store)

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from sameface.model.bundles.bundle import find_folder, load_bundle
-from sameface.model.commands.options import AsJson, Data, Recognizer
+from sameface.model.commands.options import AsJson, Data, Database, Recognizer
 from sameface.model.commands.terminal import console, count, print_json, report_bytes, screen
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import BackupRefused, BundleRefused
@@ -25,11 +25,12 @@ def backup_gallery(
     file: Annotated[Path, typer.Argument(help="Where to write it.")],
     replace: Annotated[bool, typer.Option("--replace", help="Replace the file if it exists.")] = False,
     data: Data = DEFAULT_DATA,
+    database: Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the whole gallery into a file, as it is at this moment; servers go on."""
-    gallery = DataFolder(data).gallery
-    if not gallery.exists():
+    gallery = DataFolder(data, database).gallery
+    if isinstance(gallery, Path) and not gallery.exists():
         raise BackupRefused(f"There is no gallery in {gallery.parent}: name its folder with --data.")
     with closing(Store(gallery)) as store, report_bytes() as progress:
         made = back_up(store, file.expanduser(), progress, replace=replace)
@@ -41,16 +42,19 @@ def restore_gallery(
     file: Annotated[Path, typer.Argument(help="What `sameface backup` wrote.")],
     replace: Annotated[bool, typer.Option("--replace", help="Replace the gallery that is there.")] = False,
     data: Data = DEFAULT_DATA,
+    database: Database = None,
     recognizer: Recognizer = None,
     as_json: AsJson = False,
 ) -> None:
     """Put a backup in the place of the gallery: all of it, or nothing changes; no server may run."""
     folder = DataFolder(data)
+    if database:
+        raise BackupRefused("A gallery in PostgreSQL is restored by its own tools: pg_restore.")
     with report_bytes() as progress:
-        restored = restore(file.expanduser(), folder.gallery, progress, replace=replace)
-    with closing(Store(folder.gallery)) as store:  # which brings an older gallery to this version
+        restored = restore(file.expanduser(), folder.gallery_file, progress, replace=replace)
+    with closing(Store(folder.gallery_file)) as store:  # which brings an older gallery to this version
         warnings = find_foreign(store.collections.page(), folder, recognizer)
-    show_backup(restored, f"The gallery in {folder.gallery.parent} is restored", warnings, as_json=as_json)
+    show_backup(restored, f"The gallery in {folder.gallery_file.parent} is restored", warnings, as_json=as_json)
 
 
 def find_foreign(collections: list[Collection], folder: DataFolder, recognizer: Path | None) -> list[str]:

@@ -16,7 +16,7 @@ from sameface.model.bundles.pull import pull_model, pull_portraits
 from sameface.model.commands.answers import describe_list
 from sameface.model.commands.options import AsJson, Data, Device, faces_in
 from sameface.model.commands.terminal import console, describe_bundle, new_table, print_json, report_bytes
-from sameface.model.data_folder import DEFAULT_DATA, DataFolder
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder, GalleryPlace
 from sameface.model.decision.calibration_files import name_chosen
 from sameface.model.errors import BundleRefused
 from sameface.model.runtime.session_pool import open_sessions
@@ -115,7 +115,7 @@ def models(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
     console.print(table if bundles else "There are no bundles yet: `sameface pull` fetches the default ones.")
 
 
-def describe_folder(folder: Path, gallery: Path) -> dict[str, Any]:
+def describe_folder(folder: Path, gallery: GalleryPlace) -> dict[str, Any]:
     """The fields of the bundle in a folder, or its name and fault."""
     try:
         return describe_bundle(name_chosen(load_bundle(folder), gallery))

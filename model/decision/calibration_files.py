@@ -11,6 +11,7 @@ from typing import Any
 
 from sameface.model.bundles.bundle import CALIBRATIONS, Bundle, read_json
 from sameface.model.bundles.contract import NAME, freeze
+from sameface.model.data_folder import GalleryPlace
 from sameface.model.decision.calibration import (
     Calibration,
     Curve,
@@ -32,7 +33,9 @@ class Calibrations:
     is `default`, else the one that was chosen in the database, else the one that the bundle's contract names.
     """
 
-    def __init__(self, bundle: Bundle, default: str | None = None, gallery: Path | None = None) -> None:
+    def __init__(
+        self, bundle: Bundle, default: str | None = None, gallery: GalleryPlace | None = None
+    ) -> None:
         self.bundle = bundle
         self.gallery = gallery
         self.own: frozenset[str] = frozenset()  # the full names of those in the database
@@ -75,7 +78,7 @@ class Calibrations:
         return chosen
 
 
-def name_chosen(bundle: Bundle, gallery: Path) -> Bundle:
+def name_chosen(bundle: Bundle, gallery: GalleryPlace) -> Bundle:
     """The bundle, whose contract names the calibration that was chosen in the database, if one was."""
     _, chosen = peek_calibrations(gallery, bundle.identity)
     contract = bundle.contract
@@ -154,7 +157,12 @@ def to_number(value: Any) -> float:
 
 
 def save_calibration(
-    calibration: Calibration, bundle: Bundle, gallery: Path, *, default: bool = False, replacing: bool = False
+    calibration: Calibration,
+    bundle: Bundle,
+    gallery: GalleryPlace,
+    *,
+    default: bool = False,
+    replacing: bool = False,
 ) -> bool:
     """Keep a calibration in the database `gallery`, and decide by it if `default` or if nothing else does.
 
@@ -170,7 +178,7 @@ def save_calibration(
     return default or there.default_name in (None, calibration.name)
 
 
-def refuse_name(name: str, bundle: Bundle, gallery: Path, *, replacing: bool) -> Calibrations:
+def refuse_name(name: str, bundle: Bundle, gallery: GalleryPlace, *, replacing: bool) -> Calibrations:
     """Raise if a new calibration cannot have this name; returns those that there are."""
     if not NAME.fullmatch(name):
         raise CalibrationRefused(

@@ -4,12 +4,12 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sameface.model.bundles.bundle import Bundle
+from sameface.model.data_folder import GalleryPlace
 from sameface.model.decision.calibration_files import Calibrations
 from sameface.model.decision.similarity import DIGITS
 from sameface.model.decision.thresholds import Rule, Threshold, Thresholds
@@ -51,8 +51,8 @@ class Candidate(Value):
 class Roster:
     """Collections and people in the store, without their embeddings."""
 
-    def __init__(self, path: Path, observer: Observer = SILENT) -> None:
-        self.path = path
+    def __init__(self, place: GalleryPlace, observer: Observer = SILENT) -> None:
+        self.place = place
         self._store: Store | None = None
         self._opening = threading.Lock()
         observe = partial(observer.stage, "store")  # a stage like those of a photo
@@ -64,7 +64,7 @@ class Roster:
         """The store, opened on first use, because comparing two photos needs none."""
         if self._store is None:
             with self._opening:
-                self._store = self._store or Store(self.path)
+                self._store = self._store or Store(self.place)
         return self._store
 
     def close(self) -> None:
@@ -152,13 +152,13 @@ class Gallery(Roster):
 
     def __init__(
         self,
-        path: Path,
+        place: GalleryPlace,
         bundle: Bundle,
         device: str = "cpu",
         thresholds: Thresholds | None = None,
         observer: Observer = SILENT,
     ) -> None:
-        super().__init__(path, observer)
+        super().__init__(place, observer)
         self.bundle = bundle
         self.device = device
         self.thresholds = thresholds or Thresholds(Calibrations(bundle))
@@ -295,8 +295,8 @@ class Gallery(Roster):
         )
 
 
-def open_gallery(path: Path, pipeline: Pipeline) -> Gallery:
+def open_gallery(place: GalleryPlace, pipeline: Pipeline) -> Gallery:
     """The gallery of a pipeline's recogniser, searched on the device that the recogniser runs on."""
     embedder = pipeline.embedder
     device = select_search_device(embedder.sessions.device, pipeline.options.device)
-    return Gallery(path, embedder.bundle, device, pipeline.thresholds, pipeline.observer)
+    return Gallery(place, embedder.bundle, device, pipeline.thresholds, pipeline.observer)

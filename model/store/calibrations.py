@@ -1,14 +1,15 @@
 """Calibrations that users made, in the store: by the identity of the bundle that they were measured with."""
 
 import time
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, delete, insert, select
 
+from sameface.model.data_folder import GalleryPlace
 from sameface.model.errors import AlreadyExists, CalibrationNotFound
 from sameface.model.store.audit import Entry, record_entry
-from sameface.model.store.database import Database, peeking
+from sameface.model.store.database import Database
+from sameface.model.store.opening import peeking
 from sameface.model.store.tables import calibrations, chosen_calibrations
 
 Contents: TypeAlias = dict[str, dict[str, Any]]  # calibrations as JSON objects, by name
@@ -67,7 +68,7 @@ def read_calibrations(connection: Connection, identity: str) -> tuple[Contents, 
     return found, connection.execute(chosen).scalar_one_or_none()
 
 
-def peek_calibrations(path: Path, identity: str) -> tuple[Contents, str | None]:
+def peek_calibrations(place: GalleryPlace, identity: str) -> tuple[Contents, str | None]:
     """The calibrations of a bundle and the chosen one, in a database that may not exist or be older."""
-    with peeking(path, calibrations.name) as connection:
+    with peeking(place, calibrations.name) as connection:
         return read_calibrations(connection, identity) if connection else ({}, None)

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, literal, or_, select, update
 
 from sameface.model.errors import AlreadyExists, UpkeepRunning
-from sameface.model.files import exclusive_lock
 from sameface.model.store.audit import Entry, record_entry
 from sameface.model.store.changes import record_changes
 from sameface.model.store.collections import add_to_counters, insert_collection, refuse_gone
+from sameface.model.store.database import UPKEEP
 from sameface.model.store.people import restore_face
 from sameface.model.store.records import Binding, Collection, NewPerson
 from sameface.model.store.store import Store
@@ -27,7 +27,7 @@ def drafting(store: Store) -> Iterator[None]:
     A draft that exists while nobody holds the lock was left by a crash.
     """
     store.refuse_read_only()
-    with exclusive_lock(store.path.with_suffix(".lock")) as alone:
+    with store.locked(UPKEEP) as alone:
         if not alone:
             raise UpkeepRunning("Another import or reembed is running on this gallery: wait for it to end.")
         yield

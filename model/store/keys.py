@@ -3,15 +3,16 @@
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from sameface.model.errors import AlreadyExists, KeyNotFound
+from sameface.model.data_folder import GalleryPlace
 from sameface.model.store.api_key import ApiKey, KeyLimits
 from sameface.model.store.audit import Entry, record_entry
-from sameface.model.store.database import Database, peeking
+from sameface.model.store.database import Database
+from sameface.model.store.opening import peeking
 from sameface.model.store.tables import about, keys
 
 REVISION = "keys"  # the row of `about` that counts the changes of keys
@@ -114,9 +115,9 @@ def read_page(connection: Connection, limit: int | None = None, after: str = "")
     return [to_key(row) for row in connection.execute(wanted)]
 
 
-def peek_keys(path: Path) -> list[ApiKey]:
+def peek_keys(place: GalleryPlace) -> list[ApiKey]:
     """All keys of a database that may not exist or be older."""
-    with peeking(path, keys.name) as connection:
+    with peeking(place, keys.name) as connection:
         return read_page(connection) if connection else []
 
 

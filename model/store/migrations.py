@@ -6,7 +6,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection, inspect, select
 
 from sameface.model.errors import StoreRefused
-from sameface.model.store.sqlite import damaged
+from sameface.model.store.database import damaged
 from sameface.model.store.tables import (
     about,
     audit,

@@ -13,7 +13,8 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.pool import NullPool, QueuePool
 
-from sameface.model.errors import AlreadyExists, SamefaceError, StorageFull, StoreDamaged, StoreRefused
+from sameface.model.errors import AlreadyExists, SamefaceError, StorageFull, StoreRefused
+from sameface.model.store.database import damaged
 
 BUSY_SECONDS = 30
 PRAGMAS = (
@@ -106,14 +107,6 @@ def name_failure(error: BaseException) -> SamefaceError | None:
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_IOERR:
             return StoreRefused(f"The gallery's file cannot be read or written: {error}.")
     return None
-
-
-def damaged(reason: str) -> StoreDamaged:
-    """The error for a file that SQLite cannot make sense of."""
-    return StoreDamaged(
-        f"The gallery's file is damaged ({reason}): restore a backup. `sameface gallery check` says more.",
-        reason=reason,
-    )
 
 
 def read_json(text: str) -> Any:

@@ -5,17 +5,18 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
+from sameface.model.data_folder import GalleryPlace
 from sameface.model.errors import StoreRefused
-from sameface.model.files import exclusive_lock
 from sameface.model.store.audit import Audit
 from sameface.model.store.calibrations import OwnCalibrations
 from sameface.model.store.changes import Changes
 from sameface.model.store.collections import Collections
-from sameface.model.store.database import Database
+from sameface.model.store.database import OPENING
 from sameface.model.store.idempotency import IdempotencyKeys
 from sameface.model.store.keys import Keys
 from sameface.model.store.lookups import Lookups
 from sameface.model.store.migrations import migrate, read_about, refuse_other_version
+from sameface.model.store.opening import open_database
 from sameface.model.store.people import People
 from sameface.model.store.seals import Seals
 from sameface.model.store.wholesale import Wholesale
@@ -28,17 +29,17 @@ class Store:
     callers that need several steps in one transaction, with the functions of the parts' modules.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, place: GalleryPlace) -> None:
+        self.place = place
         try:
-            self._database = Database(path)
+            self._database = open_database(place)
             try:
                 self.id = self._prepare()
             except BaseException:
                 self._database.close()
                 raise
         except OSError as error:
-            raise StoreRefused(f"{path} cannot be opened: {error.strerror}.") from error
+            raise StoreRefused(f"{place} cannot be opened: {error.strerror}.") from error
         self.collections = Collections(self._database)
         self.people = People(self._database)
         self.lookups = Lookups(self._database)
@@ -55,6 +56,11 @@ class Store:
         """Whether the file or its folder may only be read."""
         return self._database.read_only
 
+    @property
+    def folder(self) -> Path:
+        """The folder in which this machine keeps its caches of the store."""
+        return self._database.folder_of(self.id)
+
     def refuse_read_only(self) -> None:
         """Raise if nothing can be written."""
         self._database.refuse_read_only()
@@ -68,9 +74,21 @@ class Store:
         """One snapshot for everything that this thread reads in the block."""
         return self._database.pinned()
 
-    def writing(self) -> AbstractContextManager[Connection]:
-        """One write transaction for the block."""
-        return self._database.writing()
+    def writing(self, *, patient: bool = False) -> AbstractContextManager[Connection]:
+        """One write transaction for the block; `patient` if a statement of it may take minutes."""
+        return self._database.writing(patient=patient)
+
+    def locked(self, name: str, *, wait: bool = False) -> AbstractContextManager[bool]:
+        """Hold the lock `name` between all processes; yields False if another holds it, unless `wait`."""
+        return self._database.locked(name, wait=wait)
+
+    def find_damage(self, connection: Connection) -> list[str]:
+        """The faults that the database finds in its own files."""
+        return self._database.find_damage(connection)
+
+    def count_orphans(self, connection: Connection) -> int:
+        """The number of rows whose foreign key leads nowhere."""
+        return self._database.count_orphans(connection)
 
     def forget_log_soon(self) -> None:
         """Empty the write-ahead log soon: a killed process may have left there what it deleted."""
@@ -87,5 +105,5 @@ class Store:
                 refuse_other_version(connection)
                 return read_about(connection, "store")
         # Two processes that create the database at the same moment would find it locked.
-        with exclusive_lock(self.path.with_suffix(".opening"), wait=True), self.writing() as connection:
+        with self.locked(OPENING, wait=True), self.writing(patient=True) as connection:
             return migrate(connection)

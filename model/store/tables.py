@@ -18,8 +18,8 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from sameface.model.store.database import damaged
 from sameface.model.store.records import LAST_TIME
-from sameface.model.store.sqlite import damaged
 
 metadata = MetaData()
 

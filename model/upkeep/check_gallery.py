@@ -3,10 +3,10 @@
 import dataclasses
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
+from sameface.model.data_folder import GalleryPlace
 from sameface.model.errors import CollectionNotFound, StoreDamaged, UpkeepRunning
 from sameface.model.faces import are_unit
 from sameface.model.gallery.index.collection_indexes import CollectionIndexes, open_indexes
@@ -21,7 +21,6 @@ from sameface.model.store.soundness import (
     has_every_change,
     recount,
 )
-from sameface.model.store.sqlite import count_orphans, find_damage
 from sameface.model.store.store import Store
 
 NAMED = 5  # people that a finding names
@@ -39,10 +38,10 @@ class Finding:
     repaired: bool = False
 
 
-def check_gallery(path: Path, name: str | None = None, *, repair: bool = False) -> list[Finding]:
+def check_gallery(place: GalleryPlace, name: str | None = None, *, repair: bool = False) -> list[Finding]:
     """The findings about a gallery or the collection `name`; with `repair`, the repaired ones come first."""
     try:
-        with closing(Store(path)) as store:
+        with closing(Store(place)) as store:
             findings = inspect_gallery(store, name)
             if not repair or not findings:
                 return findings
@@ -60,9 +59,9 @@ def check_gallery(path: Path, name: str | None = None, *, repair: bool = False) 
 def inspect_gallery(store: Store, name: str | None = None) -> list[Finding]:
     """The findings about a gallery or one collection; only reads, so a server may run meanwhile."""
     with store.frozen() as connection:
-        if damage := find_damage(connection):  # nothing else in the file can be trusted
+        if damage := store.find_damage(connection):  # nothing else in the file can be trusted
             return [Finding(None, "database", f"{fault}: {BACKUP}") for fault in damage]
-        orphans = count_orphans(connection)
+        orphans = store.count_orphans(connection)
     findings = [Finding(None, "orphans", f"{orphans} rows belong to nothing: {BACKUP}")] if orphans else []
     with closing(open_indexes(store)) as indexes:
         if name:

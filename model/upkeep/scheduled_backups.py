@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sameface.model.errors import BackupRefused, SamefaceError
-from sameface.model.files import exclusive_lock, make_private_folder
+from sameface.model.files import make_private_folder
 from sameface.model.observer import SILENT, Observer
 from sameface.model.store.store import Store
 from sameface.model.upkeep.backup import back_up
@@ -53,7 +53,7 @@ class ScheduledBackups:
     def make_due(self, now: float) -> None:
         """Make a backup if the last is as old as the plan says, and delete those that it does not keep."""
         if self._is_due(now):
-            with exclusive_lock(self.store.path.with_suffix(".backup")) as alone:
+            with self.store.locked("backup") as alone:
                 if alone and self._is_due(now):  # another process may have made it meanwhile
                     self._make(now)
         if newest := [manifest.created_at for manifest in self.find().values()]:

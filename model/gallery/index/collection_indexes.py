@@ -286,8 +286,8 @@ class CollectionIndexes:
 
 
 def open_indexes(store: Store, device: str = "cpu") -> CollectionIndexes:
-    """The indexes of a store, with their snapshots in the folder `indexes` beside its file."""
-    return CollectionIndexes(store, store.path.with_name(FOLDER), device)
+    """The indexes of a store, with their snapshots in the folder `indexes` of its caches."""
+    return CollectionIndexes(store, store.folder / FOLDER, device)
 
 
 def delete_snapshots(gallery: Path) -> None:

@@ -40,7 +40,10 @@ def examine_folder(folder: DataFolder) -> Iterator[Observation]:
 
 def examine_store(folder: DataFolder) -> Iterator[Observation]:
     """The store's file: its version, sizes and soundness; then the snapshots, if it can be opened."""
-    path = folder.gallery
+    path = folder.gallery_file
+    if folder.database:
+        yield Observation("store", "database", "PostgreSQL: `sameface gallery check` looks into it")
+        return
     if not has_store(folder):
         yield Observation("store", "file", "none yet")
         return
@@ -54,7 +57,8 @@ def examine_store(folder: DataFolder) -> Iterator[Observation]:
 
 def has_store(folder: DataFolder) -> bool:
     """Whether there is a store's file; False if its folder is none."""
-    return folder.gallery.parent.is_dir() and folder.gallery.exists()
+    path = folder.gallery_file
+    return not folder.database and path.parent.is_dir() and path.exists()
 
 
 def examine_file(path: Path, size: str) -> Iterator[Observation]:
@@ -85,7 +89,7 @@ def examine_clock(folder: DataFolder) -> Iterator[Observation]:
     """The time, and whether it is before what was written last."""
     now, written = time.time(), 0.0
     if has_store(folder):
-        written = folder.gallery.stat().st_mtime
+        written = folder.gallery_file.stat().st_mtime
     at = datetime.fromtimestamp(now, UTC)
     fault = None
     if at.year < LEAST_YEAR or written > now + CLOCK_SECONDS:

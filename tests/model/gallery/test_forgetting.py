@@ -14,7 +14,7 @@ from sameface.model.gallery.index import collection_indexes as indexes_module
 from sameface.model.gallery.index import faiss_search as candidates_module
 from sameface.model.gallery.index.collection_indexes import open_indexes
 from sameface.model.gallery.index.faiss_search import faiss
-from sameface.model.store import database
+from sameface.model.store import sqlite_database
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from tests.conftest import wait_for
@@ -28,7 +28,7 @@ PEOPLE = people_like(300, 1, DIMENSION)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three hundred faces are many: they are searched in cells, and saved."""
     monkeypatch.setattr(indexes_module, "FORGET_SECONDS", 0.1)
-    monkeypatch.setattr(database, "SCRUB_SECONDS", 0.1)
+    monkeypatch.setattr(sqlite_database, "SCRUB_SECONDS", 0.1)
     monkeypatch.setattr(indexes_module, "SAVE_CHANGES", 20)
     monkeypatch.setattr(candidates_module, "EXACT_ROWS", 200)
 

@@ -22,7 +22,7 @@ def test_calibrations_are_kept_by_bundle_and_name(store: Store) -> None:
     store.calibrations.save("one", "a", {"curve": [1.5]}, replacing=False)
     store.calibrations.save("two", "a", {"curve": []}, replacing=False)
     assert store.calibrations.read("one") == ({"a": {"curve": [1.5]}}, None)
-    assert peek_calibrations(store.path, "two") == ({"a": {"curve": []}}, None)
+    assert peek_calibrations(store.place, "two") == ({"a": {"curve": []}}, None)
 
 
 def test_one_is_replaced_only_if_told_to(store: Store) -> None:
@@ -64,4 +64,4 @@ def test_looking_makes_no_database_and_migrates_none(tmp_path: Path) -> None:
 def test_looking_does_not_wait_for_a_writer(store: Store) -> None:
     store.calibrations.save("one", "a", {}, replacing=False)
     with store.writing():
-        assert peek_calibrations(store.path, "one") == ({"a": {}}, None)
+        assert peek_calibrations(store.place, "one") == ({"a": {}}, None)

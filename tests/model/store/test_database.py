@@ -30,7 +30,7 @@ def test_a_file_that_is_no_longer_there_takes_no_writes_and_answers_nothing(
     store: Store, staff: Collection, tmp_path: Path, take_away: Callable[[Path], None]
 ) -> None:
     store.people.enroll(staff, [newcomer("ada", random_units(1, DIMENSION))])
-    take_away(store.path)
+    take_away(store.place)
     left = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     for call in (
         lambda: store.people.enroll(staff, [newcomer("bob", random_units(1, DIMENSION, 1))]),
@@ -42,7 +42,7 @@ def test_a_file_that_is_no_longer_there_takes_no_writes_and_answers_nothing(
         with pytest.raises(StoreRefused, match="deleted or replaced"):
             call()
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == left
-    (tmp_path / "aside").replace(store.path)
+    (tmp_path / "aside").replace(store.place)
     assert count(store) == (1, 1)
     store.people.enroll(staff, [newcomer("bob", random_units(1, DIMENSION, 1))])
     assert count(store) == (2, 2)
@@ -55,11 +55,11 @@ def test_a_file_that_is_taken_away_during_a_write_gets_nothing_of_it(
     def write() -> None:
         with store.writing() as connection:
             connection.exec_driver_sql("UPDATE collections SET people = 7")
-            delete(store.path)
+            delete(store.place)
 
     with pytest.raises(StoreRefused):
         write()
-    (tmp_path / "aside").replace(store.path)
+    (tmp_path / "aside").replace(store.place)
     assert count(store) == (0, 0)
     assert staff.people == 0
 
@@ -69,8 +69,8 @@ def test_the_log_is_not_emptied_into_a_file_that_replaced_the_database(
 ) -> None:
     store.people.enroll(staff, [newcomer("ada", random_units(1, DIMENSION))])
     store.people.delete(staff, "ada")
-    replace(store.path)
-    content = store.path.read_bytes()
+    replace(store.place)
+    content = store.place.read_bytes()
     store._database._forget_log()
-    assert store.path.read_bytes() == content
+    assert store.place.read_bytes() == content
     assert (tmp_path / "gallery.db-wal").stat().st_size

@@ -147,17 +147,17 @@ store.close()
 def test_the_log_outlives_another_process_that_comes_and_goes(store: Store, staff: Collection) -> None:
     """A second look at the file in this process must not drop the locks that keep the log."""
     store.people.enroll(staff, [newcomer("ada", random_units(1, DIMENSION))])
-    peek_calibrations(store.path, "any")
-    log = store.path.with_name("gallery.db-wal")
+    peek_calibrations(store.place, "any")
+    log = store.place.with_name("gallery.db-wal")
     before = log.stat().st_ino
     subprocess.run(
-        [sys.executable, "-c", VISITOR, str(store.path)],
+        [sys.executable, "-c", VISITOR, str(store.place)],
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
         check=True,
     )
     assert log.stat().st_ino == before
     store.people.enroll(staff, [newcomer("bob", random_units(1, DIMENSION, 1))])
-    with closing(Store(store.path)) as other:
+    with closing(Store(store.place)) as other:
         assert count(other) == (2, 2)
 
 

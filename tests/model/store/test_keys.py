@@ -25,7 +25,7 @@ def test_a_key_is_read_as_it_was_written(store: Store) -> None:
 def test_the_secret_is_nowhere_in_the_database(store: Store) -> None:
     secret, _ = add_key(store, "read")
     store.close()
-    files = list(store.path.parent.glob("gallery.db*"))
+    files = list(store.place.parent.glob("gallery.db*"))
     assert not any(secret.encode() in path.read_bytes() for path in files)
 
 

@@ -11,7 +11,7 @@ from sameface.model.bundles.bundle import Bundle, load_bundle, save_bundle
 from sameface.model.files import exclusive_lock
 from sameface.model.gallery.index.collection_indexes import open_indexes
 from sameface.model.runtime.prepare_graph import prepare_graph
-from sameface.model.store import database
+from sameface.model.store import sqlite_database
 from sameface.model.store.records import Binding
 from sameface.model.store.store import Store
 from tests.conftest import wait_for
@@ -26,7 +26,7 @@ def found_in(folder: Path, content: bytes) -> list[str]:
 
 
 def test_a_deleted_person_leaves_the_log_too(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(database, "SCRUB_SECONDS", 0.1)
+    monkeypatch.setattr(sqlite_database, "SCRUB_SECONDS", 0.1)
     embeddings = random_units(1, 8)
     with closing(Store(tmp_path / "gallery.db")) as store:
         staff, _ = store.collections.create("staff", BINDING)
@@ -40,7 +40,7 @@ def test_a_deleted_person_leaves_the_log_too(tmp_path: Path, monkeypatch) -> Non
 
 
 def test_a_log_that_is_being_read_is_emptied_later(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(database, "SCRUB_SECONDS", 0.1)
+    monkeypatch.setattr(sqlite_database, "SCRUB_SECONDS", 0.1)
     with closing(Store(tmp_path / "gallery.db")) as store, closing(Store(tmp_path / "gallery.db")) as reader:
         staff, _ = store.collections.create("staff", BINDING)
         store.people.enroll(staff, [newcomer("ada", random_units(1, 8), name="Ada Lovelace")])

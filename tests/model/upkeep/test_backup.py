@@ -20,7 +20,7 @@ import pytest
 from sameface.model.errors import BackupRefused, SamefaceError, StoreRefused
 from sameface.model.files import exclusive_lock
 from sameface.model.gallery.index.collection_indexes import open_indexes
-from sameface.model.store.database import lock_of
+from sameface.model.store.sqlite_database import lock_of
 from sameface.model.store.migrations import VERSION as STORE_VERSION
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
@@ -68,7 +68,7 @@ def test_everything_comes_back_on_another_machine(store: Store, backup: Path, tm
     made = back_up(store, backup, replace=True)
     there = tmp_path / "there" / "gallery.db"
     assert restore(backup, there) == made == read_manifest(backup)
-    assert dump(there) == dump(store.path)
+    assert dump(there) == dump(store.place)
     assert (made.collections, made.people, made.faces, made.store) == (1, 4, 4, store.id)
     assert made.bytes + MANIFEST_BYTES == backup.stat().st_size
     assert check_gallery(there) == []
@@ -129,7 +129,7 @@ def test_a_disk_without_room_leaves_nothing_behind(store: Store, staff: Collecti
     place = tmp_path / "place"
     place.mkdir()
     run = subprocess.run(
-        [sys.executable, "-c", LIMITED, store.path, place / "b"], capture_output=True, text=True, check=False
+        [sys.executable, "-c", LIMITED, store.place, place / "b"], capture_output=True, text=True, check=False
     )
     assert "BackupRefused" in run.stderr.splitlines()[-1]
     assert list(place.iterdir()) == []
@@ -221,8 +221,8 @@ def test_a_gallery_is_replaced_only_if_told_to(backup: Path, tmp_path: Path) -> 
 
 def test_a_gallery_in_use_is_not_replaced(store: Store, backup: Path) -> None:
     with pytest.raises(StoreRefused, match="in use"):
-        restore(backup, store.path, replace=True)
-    gallery = store.path
+        restore(backup, store.place, replace=True)
+    gallery = store.place
     store.close()
     with closing(
         sqlite3.connect(gallery)
@@ -235,9 +235,9 @@ def test_a_gallery_in_use_is_not_replaced(store: Store, backup: Path) -> None:
 
 def test_a_gallery_is_not_opened_while_it_is_restored(store: Store) -> None:
     store.close()
-    with exclusive_lock(lock_of(store.path)), pytest.raises(StoreRefused, match="being restored"):
-        Store(store.path)
-    Store(store.path).close()
+    with exclusive_lock(lock_of(store.place)), pytest.raises(StoreRefused, match="being restored"):
+        Store(store.place)
+    Store(store.place).close()
 
 
 def test_the_log_of_a_killed_process_is_not_read_into_the_restored_gallery(
@@ -270,10 +270,10 @@ def test_snapshots_of_the_old_gallery_are_gone(store: Store, backup: Path) -> No
     store.people.delete(staff, "ada")
     store.people.enroll(staff, [newcomer("eve", random_units(2, DIMENSION, 9))])
     store.close()
-    restore(backup, store.path, replace=True)
-    assert not list(store.path.with_name("indexes").glob("*"))
-    assert "ada" in people_in(store.path)
-    assert check_gallery(store.path) == []
+    restore(backup, store.place, replace=True)
+    assert not list(store.place.with_name("indexes").glob("*"))
+    assert "ada" in people_in(store.place)
+    assert check_gallery(store.place) == []
 
 
 def test_a_backup_of_an_older_version_is_brought_to_this_one(

@@ -158,7 +158,7 @@ backups.close()
 
 
 def test_of_several_processes_one_makes_it(store: Store, folder: Path) -> None:
-    command = [sys.executable, "-c", MAKE, str(store.path), str(folder)]
+    command = [sys.executable, "-c", MAKE, str(store.place), str(folder)]
     processes = [subprocess.Popen(command) for _ in range(3)]
     assert [process.wait() for process in processes] == [0, 0, 0]
     assert len(names(folder)) == 1

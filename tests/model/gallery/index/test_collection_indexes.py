@@ -79,7 +79,7 @@ def test_one_index_that_cannot_be_saved_at_the_end_stops_neither_the_others_nor_
     store: Store, staff: Collection, data: Path, caplog: pytest.LogCaptureFixture, monkeypatch
 ) -> None:
     others = [store.collections.create(name, BINDING)[0] for name in ("full", "guests")]
-    gallery = Gallery(store.path, load_bundle(data / "models" / "recogniser"))
+    gallery = Gallery(store.place, load_bundle(data / "models" / "recogniser"))
     for collection in (staff, *others):
         gallery.indexes.follow(collection)
     for collection in (staff, *others):
@@ -149,7 +149,7 @@ def test_more_people_than_there_are_do_not_make_a_search_compare_everything(
     monkeypatch.setattr(
         FaceIndex, "search", lambda _, probes, limit: asked.append(limit) or [[] for _ in probes]
     )
-    gallery = Gallery(store.path, load_bundle(data / "models" / "recogniser"))
+    gallery = Gallery(store.place, load_bundle(data / "models" / "recogniser"))
     with closing(gallery):
         gallery.search(staff, [Embedding(random_units(1, DIMENSION)[0], "abc")], 1000)
     assert asked == [300]

@@ -45,7 +45,7 @@ def expect_embeddings_of(store: Store, embedder: Embedder) -> None:
     """Every face has the embedding that the recogniser gives its crop."""
     staff = store.collections.get("staff")
     assert staff.identity == embedder.identity
-    assert check_gallery(store.path) == []
+    assert check_gallery(store.place) == []
     with store.frozen() as connection:
         rows = connection.exec_driver_sql("SELECT embedding, crop FROM faces").all()
     assert len(rows) == staff.faces
