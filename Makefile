@@ -3,9 +3,11 @@ PYTHON ?= python3.11
 EXTRA  ?= cpu# or gpu
 EXTRA  := $(strip $(EXTRA))
 BIN    := .venv/bin
+POSTGRES := tests/model/store tests/model/gallery tests/model/upkeep tests/model/commands tests/api \
+    tests/test_in_process.py tests/test_serve.py tests/test_workers.py
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: serve test packages browser clients newcomers train-demo torture attack check lint format openapi clean
+.PHONY: serve test postgres packages browser clients newcomers train-demo torture attack check lint format openapi clean
 
 serve: .venv/serving-$(EXTRA)
 	$(BIN)/sameface pull
@@ -14,6 +16,11 @@ serve: .venv/serving-$(EXTRA)
 
 test: .venv/developing-$(EXTRA)
 	$(BIN)/pytest
+
+# The same tests with their galleries in PostgreSQL, whose server comes as a wheel; skipped with a line where it
+# cannot be started.
+postgres: .venv/developing-$(EXTRA)
+	SAMEFACE_TEST_DATABASE=postgresql $(BIN)/pytest -m 'not sqlite' $(POSTGRES)
 
 # What users install, each kind in a fresh environment without torch: two minutes, so it is no part of `test`.
 packages: .venv/developing-$(EXTRA)

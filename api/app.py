@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -46,7 +47,7 @@ from sameface.model.access.decisions import Decisions
 from sameface.model.access.key_ring import KeyRing
 from sameface.model.access.limits import Limits
 from sameface.model.access.quotas import list_quotas_of_all
-from sameface.model.errors import SamefaceError
+from sameface.model.errors import SamefaceError, StoreUnavailable
 from sameface.model.gallery.gallery import open_gallery
 from sameface.model.memory import return_freed_memory
 from sameface.model.pipeline import open_pipeline
@@ -56,6 +57,7 @@ log = logging.getLogger("sameface")
 
 TIDY_SECONDS = 10.0
 SAVE_USES_SECONDS = 10.0
+WAIT_SECONDS = 2.0  # between two looks for a database that is away
 
 
 def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None = None) -> FastAPI:
@@ -69,6 +71,7 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
         loading = asyncio.create_task(load_pipeline(app, on_loaded))
         chores = [asyncio.create_task(chore) for chore in (return_memory_now_and_then(), save_uses(ring))]
         yield
+        app.state.stopping = True
         for chore in chores:
             chore.cancel()
         await loading
@@ -176,14 +179,30 @@ async def load_pipeline(app: FastAPI, on_loaded: Callable[[FastAPI], None] | Non
 
 
 def load_parts(app: FastAPI) -> None:
-    """Load the networks and the gallery; `app.state` then has them, or the failure that kept them away."""
+    """Load the networks and the gallery; `app.state` then has them, or the failure that kept them away.
+
+    A database that is away is waited for: machines that start together come up in any order.
+    """
     try:
-        open_parts(app)
+        while not try_to_open(app):
+            time.sleep(WAIT_SECONDS)
         sessions = app.state.pipeline.embedder.sessions
         log.info("ready on device %s (%s)", sessions.device, sessions.provider)
     except Exception as error:  # without networks there is nothing to serve, whatever the reason
         app.state.failure = error
         log.error("cannot serve: %s", error, exc_info=not isinstance(error, SamefaceError))
+
+
+def try_to_open(app: FastAPI) -> bool:
+    """Open the parts; False if the gallery's database is away and the server is not being stopped."""
+    try:
+        open_parts(app)
+    except StoreUnavailable as reason:
+        if app.state.stopping:
+            raise
+        log.warning("waiting: %s", reason)
+        return False
+    return True
 
 
 def open_parts(app: FastAPI) -> None:
@@ -192,11 +211,19 @@ def open_parts(app: FastAPI) -> None:
     app.state.limits.open()
     app.state.keys.open()  # first: until then nobody is let in
     pipeline = open_pipeline(settings.pipeline_options(), app.state.metrics)
-    pipeline.thresholds.refuse_own_rate()
-    gallery = app.state.gallery = open_gallery(settings.folder.gallery, pipeline)
-    gallery.load()
-    gallery.decisions = Decisions(gallery.store, settings.audit_days, app.state.metrics)
+    gallery = None
+    try:
+        pipeline.thresholds.refuse_own_rate()
+        gallery = open_gallery(settings.folder.gallery, pipeline)
+        gallery.load()
+        gallery.decisions = Decisions(gallery.store, settings.audit_days, app.state.metrics)
+    except BaseException:
+        for part in (pipeline, gallery):
+            if part:
+                part.close()
+        raise
     app.state.metrics.ready(pipeline, gallery)
     if settings.backup_plan:
         app.state.backups = ScheduledBackups(gallery.store, settings.backup_plan, app.state.metrics)
+    app.state.gallery = gallery
     app.state.pipeline = pipeline  # last: from now on the server is ready

@@ -14,7 +14,14 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from sameface.api.middleware.request_context import RequestContext, context_of, find_path
-from sameface.model.errors import Overloaded, RateLimited, SamefaceError, StoreDamaged, StoreRefused
+from sameface.model.errors import (
+    Overloaded,
+    RateLimited,
+    SamefaceError,
+    StoreDamaged,
+    StoreRefused,
+    StoreUnavailable,
+)
 
 log = logging.getLogger("sameface.errors")
 
@@ -60,6 +67,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "not_ready": (503, "The server is still starting"),
     "store_damaged": (503, "The gallery's file is damaged"),
     "store_refused": (503, "The gallery's file cannot be used"),
+    "store_unavailable": (503, "The gallery's database is away"),
     "timed_out": (503, "The request took too long"),
     "storage_full": (507, "There is no room left to write"),
 }
@@ -171,7 +179,7 @@ def describe_failure(error: SamefaceError, context: RequestContext) -> dict[str,
     if error.code not in PROBLEMS:
         log.error("%s: %s", type(error).__name__, error.detail)
         error = internal_error()
-    elif isinstance(error, StoreDamaged | StoreRefused):  # the operator must act
+    elif isinstance(error, StoreDamaged | StoreRefused | StoreUnavailable):  # the operator must act
         log.error("request %s: %s", context.request_id, error.detail)
     context.problem = error.code
     return describe_problem(error.code, error.detail, context.request_id) | error.facts

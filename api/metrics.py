@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from sameface.model.errors import StoreUnavailable
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.gallery.size import measure_size
 from sameface.model.observer import Observer
@@ -218,7 +219,10 @@ class GalleryCollector:
 
         if self.gallery is None:
             return
-        size = measure_size(self.gallery)
+        try:
+            size = measure_size(self.gallery)
+        except StoreUnavailable:  # what the server counts itself is shown all the same
+            return
         figures = {
             "collections": ("Collections.", size.collections),
             "people": ("Enrolled people.", size.people),

@@ -90,6 +90,9 @@ class Settings(BaseSettings):
         " off loopback, any name is taken unless some are set.",
     )
     data: Path = Field(DEFAULT_DATA, description="Folder for models and all else that is kept.")
+    database: Annotated[str | None, Field(repr=False)] = Field(
+        None, description="URL of a PostgreSQL database for the gallery; SQLite in the data folder."
+    )
     recognizer: Path | None = Field(
         None, description="The recogniser's bundle, by its name in the data folder or by its folder; SFace."
     )
@@ -214,7 +217,7 @@ class Settings(BaseSettings):
     @property
     def folder(self) -> DataFolder:
         """The data folder and the paths inside it."""
-        return DataFolder(self.data)
+        return DataFolder(self.data, self.database)
 
     @property
     def backup_plan(self) -> BackupPlan | None:

@@ -182,6 +182,12 @@ class StoreRefused(SamefaceError):
     code = "store_refused"
 
 
+class StoreUnavailable(SamefaceError):
+    """The gallery's database is away or busy, and will be back: retry."""
+
+    code = "store_unavailable"
+
+
 class StoreDamaged(SamefaceError):
     """The gallery's file is not what was written into it."""
 

@@ -24,6 +24,7 @@ ENDLESS = 1_000_000  # photos that may wait: callers in this process wait, and n
 def open_faces(
     data: str | os.PathLike[str] = DEFAULT_DATA,
     *,
+    database: str | None = None,
     recognizer: str | os.PathLike[str] | None = None,
     detector: str | os.PathLike[str] | None = None,
     device: Literal["auto", "cpu", "gpu"] = "auto",
@@ -34,10 +35,11 @@ def open_faces(
 ) -> "Faces":
     """Open a data folder; the networks are loaded by the first call that needs them.
 
+    `database` is the URL of a gallery in PostgreSQL; without it, the gallery is a file in the data folder.
     `recognizer` and `detector` are each the name of a bundle in the data folder, or the folder of a bundle;
     `calibration`, `target_fmr` and `target_fpir` are the defaults of decisions, as in the server's settings.
     """
-    folder = DataFolder(Path(data))
+    folder = DataFolder(Path(data), database)
     options = PipelineOptions.in_folder(
         folder,
         recognizer,

@@ -8,8 +8,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import httpx
@@ -25,6 +26,7 @@ from sameface.model.errors import PullFailed
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
 from tests.api.collections import make_collection
 from tests.networks import build_detector, build_recogniser
+from tests.postgres_server import database_of, remove_server
 
 Serve = Callable[..., "contextmanager[httpx.Client]"]
 TEST_DATA = Path("~/.cache/sameface-tests").expanduser()
@@ -34,7 +36,13 @@ TEST_DATA = Path("~/.cache/sameface-tests").expanduser()
 def _forget_settings_of_the_developer() -> Iterator[None]:
     """The environment of whoever runs the tests is not part of them."""
     with pytest.MonkeyPatch.context() as patch:
-        kept = ("SAMEFACE_LFW_TAR", "SAMEFACE_KILLS", "SAMEFACE_SECONDS", "SAMEFACE_FUZZ_CASES")
+        kept = (
+            "SAMEFACE_TEST_DATABASE",
+            "SAMEFACE_LFW_TAR",
+            "SAMEFACE_KILLS",
+            "SAMEFACE_SECONDS",
+            "SAMEFACE_FUZZ_CASES",
+        )
         for name in [name for name in os.environ if name.startswith("SAMEFACE_") and name not in kept]:
             patch.delenv(name)
         yield
@@ -43,6 +51,12 @@ def _forget_settings_of_the_developer() -> Iterator[None]:
 def pytest_configure() -> None:
     """A shell lets what it starts in the background ignore SIGINT, and so would all that tests interrupt."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _remove_postgres() -> Iterator[None]:
+    yield
+    remove_server()
 
 
 @pytest.fixture(scope="session")
@@ -79,7 +93,8 @@ def serve(data: Path) -> Serve:
     def start(*, wait_until_ready: bool = True, **settings: object) -> Iterator[httpx.Client]:
         models = data / "models"
         defaults = {"data": data, "recognizer": models / "recogniser", "detector": models / "detector"}
-        chosen = Settings(**{**defaults, **settings})
+        given = {**defaults, **settings}
+        chosen = Settings(**{"database": database_of(Path(str(given["data"]))), **given})
         app = create_app(chosen)
         connections = limit_connections(chosen, app.state.metrics)
         server = uvicorn.Server(
@@ -164,7 +179,7 @@ def start(data: Path) -> Iterator:
             "SAMEFACE_RECOGNIZER": str(models / "recogniser"),
             "SAMEFACE_DETECTOR": str(models / "detector"),
             "SAMEFACE_DRAIN_SECONDS": "0",
-        }
+        } | database_for(flags, variables.get("SAMEFACE_DATA", data))
         process = subprocess.Popen(
             [sys.executable, "-m", "sameface", "serve", "--port", "0", *flags],
             stdin=stdin,
@@ -186,7 +201,7 @@ def start(data: Path) -> Iterator:
 @pytest.fixture
 def run(data: Path):
     """Runs `sameface` with the tiny networks."""
-    environment = os.environ | {
+    environment = {
         "SAMEFACE_DATA": str(data),
         "SAMEFACE_RECOGNIZER": str(data / "models" / "recogniser"),
         "SAMEFACE_DETECTOR": str(data / "models" / "detector"),
@@ -194,15 +209,23 @@ def run(data: Path):
     }
 
     def command(*words: object, **variables: str) -> subprocess.CompletedProcess[str]:
+        database = database_for(words, variables.get("SAMEFACE_DATA", data))
         return subprocess.run(
             [sys.executable, "-m", "sameface", *map(str, words)],
             capture_output=True,
             text=True,
-            env=environment | variables,
+            env=os.environ | environment | database | variables,
             check=False,
         )
 
     return command
+
+
+def database_for(words: Sequence[object], data: Path | str) -> dict[str, str]:
+    """The variable that gives a command the database of its data folder, where tests are to have one."""
+    flags = dict(pairwise(words))
+    url = database_of(Path(str(flags.get("--data", data))))
+    return {"SAMEFACE_DATABASE": url} if url else {}
 
 
 def address_of(process: subprocess.Popen[str]) -> httpx.URL:

@@ -15,7 +15,7 @@ Responses: TypeAlias = dict[int | str, dict[str, Any]]
 
 EVERYWHERE = ("host_not_allowed", "internal", "timed_out")  # of the middleware
 KEY_PROBLEMS = ("unauthorized", "forbidden", "not_ready", "rate_limited", "invalid_request")
-STORE_PROBLEMS = ("store_damaged", "store_refused")
+STORE_PROBLEMS = ("store_damaged", "store_refused", "store_unavailable")
 COLLECTION_PROBLEMS = (*KEY_PROBLEMS, *STORE_PROBLEMS, "collection_not_found", "model_mismatch")
 RATE_PROBLEMS = ("not_calibrated", "fpir_not_supported", "calibration_not_found")
 BATCH_PROBLEMS = (*COLLECTION_PROBLEMS, "unsupported_media_type", "overloaded")

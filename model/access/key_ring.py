@@ -32,9 +32,16 @@ class KeyRing:
         self._by_hash = {key.sha256: key for key in environment}
 
     def open(self) -> None:
-        """Open the store, and read its keys."""
-        self._store = Store(self._place)
-        self._read()
+        """Open the store, unless it is, and read its keys; it stays closed if that fails."""
+        if self._store:
+            return
+        self._store = store = Store(self._place)
+        try:
+            self._read()
+        except BaseException:
+            self._store = None
+            store.close()
+            raise
 
     @property
     def store(self) -> Store:

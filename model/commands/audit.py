@@ -10,7 +10,7 @@ from rich.markup import escape
 from sameface.model.access.audit_file import check_file, export_audit
 from sameface.model.access.check_audit import check_audit
 from sameface.model.access.seals import cut_audit, seal_audit
-from sameface.model.commands.options import AsJson, Data
+from sameface.model.commands.options import AsJson, Data, Database
 from sameface.model.commands.terminal import console, count, print_json
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder, folder_of
 from sameface.model.errors import AuditRefused
@@ -27,10 +27,11 @@ def verify(
         Path | None, typer.Argument(help="What `sameface audit export` wrote, instead of the data folder.")
     ] = None,
     data: Data = DEFAULT_DATA,
+    database: Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Prove that no entry was altered, removed, moved or cut: exit code 0 if so, 1 if not."""
-    folder = DataFolder(data)
+    folder = DataFolder(data, database)
     if file:
         verdict = check_file(file.expanduser(), folder_of(folder.gallery))
     else:
@@ -52,12 +53,13 @@ def export(
     file: Annotated[Path, typer.Argument(help="Where to write it.")],
     replace: Annotated[bool, typer.Option("--replace", help="Replace the file if it exists.")] = False,
     data: Data = DEFAULT_DATA,
+    database: Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the audit into a file of JSON lines, which can be verified by itself."""
     if file.expanduser().exists() and not replace:
         raise AuditRefused(f"{file} exists already: choose another name, or --replace.")
-    with closing(Store(DataFolder(data).gallery)) as store:
+    with closing(Store(DataFolder(data, database).gallery)) as store:
         entries = export_audit(store, file.expanduser())
     if as_json:
         print_json({"file": str(file), "entries": entries})
@@ -69,10 +71,11 @@ def export(
 def prune(
     days: Annotated[int, typer.Option(min=0, help="Keep the entries of so many days.")],
     data: Data = DEFAULT_DATA,
+    database: Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Delete entries that are older than some days; what is left can still be verified."""
-    with closing(Store(DataFolder(data).gallery)) as store:
+    with closing(Store(DataFolder(data, database).gallery)) as store:
         seal_audit(store)
         gone = cut_audit(store, days)
         left = store.seals.count_entries()

@@ -54,7 +54,9 @@ def restore_gallery(
         restored = restore(file.expanduser(), folder.gallery_file, progress, replace=replace)
     with closing(Store(folder.gallery_file)) as store:  # which brings an older gallery to this version
         warnings = find_foreign(store.collections.page(), folder, recognizer)
-    show_backup(restored, f"The gallery in {folder.gallery_file.parent} is restored", warnings, as_json=as_json)
+    show_backup(
+        restored, f"The gallery in {folder.gallery_file.parent} is restored", warnings, as_json=as_json
+    )
 
 
 def find_foreign(collections: list[Collection], folder: DataFolder, recognizer: Path | None) -> list[str]:

@@ -14,7 +14,7 @@ from sameface.model.bundles.contract import read_contract
 from sameface.model.bundles.published import MODELS
 from sameface.model.bundles.pull import pull_model, pull_portraits
 from sameface.model.commands.answers import describe_list
-from sameface.model.commands.options import AsJson, Data, Device, faces_in
+from sameface.model.commands.options import AsJson, Data, Database, Device, faces_in
 from sameface.model.commands.terminal import console, describe_bundle, new_table, print_json, report_bytes
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder, GalleryPlace
 from sameface.model.decision.calibration_files import name_chosen
@@ -100,10 +100,10 @@ def report_trial(bundle: Bundle, cache: Path, outbox: "Connection") -> None:
 
 
 @app.command()
-def models(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+def models(data: Data = DEFAULT_DATA, database: Database = None, as_json: AsJson = False) -> None:
     """List the bundles in the data folder."""
     folders = sorted(path.parent for path in DataFolder(data).models.glob(f"*/{MANIFEST}"))
-    bundles = [describe_folder(folder, DataFolder(data).gallery) for folder in folders]
+    bundles = [describe_folder(folder, DataFolder(data, database).gallery) for folder in folders]
     if as_json:
         print_json(describe_list(bundles))
         return
@@ -124,13 +124,15 @@ def describe_folder(folder: Path, gallery: GalleryPlace) -> dict[str, Any]:
 
 
 @app.command()
-def demo(data: Data = DEFAULT_DATA, device: Device = "auto", as_json: AsJson = False) -> None:
+def demo(
+    data: Data = DEFAULT_DATA, database: Database = None, device: Device = "auto", as_json: AsJson = False
+) -> None:
     """Fetch three official portraits, two of one person, and compare them."""
     folder = DataFolder(data)
     with report_bytes() as report:
         paths = pull_portraits(folder.demo, report)
     pairs = list(itertools.combinations(paths, 2))
-    with faces_in(data, None, None, device) as opened:
+    with faces_in(DataFolder(data, database), None, None, device) as opened:
         decisions = [opened.verify(probe, reference) for probe, reference in pairs]
     if as_json:
         print_json(decisions)

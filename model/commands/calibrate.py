@@ -12,6 +12,7 @@ from sameface.model.commands.options import (
     AsJson,
     BundleName,
     Data,
+    Database,
     Detector,
     Device,
     Groups,
@@ -61,14 +62,15 @@ def calibrate(
     ] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Replace the calibration of this name.")] = False,
     data: Data = DEFAULT_DATA,
+    database: Database = None,
     detector: Detector = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Measure a recogniser's error rates on photos of your own cameras, for your thresholds."""
     Rule(rate=target_fmr)
-    opened = pipeline_for(data, bundle, detector, device)
-    gallery = DataFolder(data).gallery
+    opened = pipeline_for(DataFolder(data, database), bundle, detector, device)
+    gallery = DataFolder(data, database).gallery
     with opened as pipeline, report_counts() as progress:
         refuse_name(name, pipeline.embedder.bundle, gallery, replacing=replace)  # before the long work
         embed = choose_embed(pipeline, aligned=aligned)

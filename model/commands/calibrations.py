@@ -12,7 +12,7 @@ from rich.markup import escape
 from sameface.model.bundles.bundle import find_folder, load_bundle
 from sameface.model.commands.answers import describe_list
 from sameface.model.commands.calibration_tables import show_calibration, show_next, write_serve_line
-from sameface.model.commands.options import AsJson, BundleName, Data
+from sameface.model.commands.options import AsJson, BundleName, Data, Database
 from sameface.model.commands.terminal import console, new_table, print_json
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.calibration import Calibration
@@ -32,9 +32,8 @@ app.add_typer(calibrations, name="calibrations")
 Name = Annotated[str, typer.Argument(help="The calibration's name.")]
 
 
-def open_calibrations(bundle: Path, data: Path) -> Calibrations:
-    """The calibrations of a recogniser, those that came with it and those in the data folder."""
-    folder = DataFolder(data)
+def open_calibrations(bundle: Path, folder: DataFolder) -> Calibrations:
+    """The calibrations of a recogniser, those that came with it and those in the gallery's database."""
     recogniser = load_bundle(find_folder(bundle, folder.models), "recogniser")
     return Calibrations(recogniser, gallery=folder.gallery)
 
@@ -49,9 +48,11 @@ def describe(calibration: Calibration, opened: Calibrations) -> dict[str, Any]:
 
 
 @calibrations.command("list")
-def list_all(bundle: BundleName, data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+def list_all(
+    bundle: BundleName, data: Data = DEFAULT_DATA, database: Database = None, as_json: AsJson = False
+) -> None:
     """List the calibrations of a bundle, what they were measured on, and which one decides."""
-    opened = open_calibrations(bundle, data)
+    opened = open_calibrations(bundle, DataFolder(data, database))
     found = opened.list()
     if as_json:
         print_json(describe_list(describe(each, opened) for each in found))
@@ -69,9 +70,15 @@ def list_all(bundle: BundleName, data: Data = DEFAULT_DATA, as_json: AsJson = Fa
 
 
 @calibrations.command()
-def show(bundle: BundleName, name: Name, data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+def show(
+    bundle: BundleName,
+    name: Name,
+    data: Data = DEFAULT_DATA,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
     """Show a calibration; with --json all of it, as a file in a bundle's folder has it."""
-    opened = open_calibrations(bundle, data)
+    opened = open_calibrations(bundle, DataFolder(data, database))
     found = opened.get(name)
     if as_json:
         print_json(dataclasses.asdict(found) | describe(found, opened))
@@ -82,20 +89,26 @@ def show(bundle: BundleName, name: Name, data: Data = DEFAULT_DATA, as_json: AsJ
 
 
 @calibrations.command()
-def remove(bundle: BundleName, name: Name, data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+def remove(
+    bundle: BundleName,
+    name: Name,
+    data: Data = DEFAULT_DATA,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
     """Remove a calibration of your own; one that came with the bundle stays."""
-    opened = open_calibrations(bundle, data)
+    opened = open_calibrations(bundle, DataFolder(data, database))
     found = opened.get(name)
     if found.name not in opened.own:
         raise CalibrationRefused(
             f"{found.name} is a file in {opened.bundle.folder}: it belongs to the bundle."
         )
-    with closing(Store(DataFolder(data).gallery)) as store:
+    with closing(Store(DataFolder(data, database).gallery)) as store:
         used = [each.name for each in store.collections.page() if each.calibration == found.name]
         if used:
             raise CalibrationRefused(f"{found.name} decides in these collections: {', '.join(used)}.")
         store.calibrations.remove(opened.bundle.identity, found.name.partition("/")[2])
-    left = open_calibrations(bundle, data).default_name
+    left = open_calibrations(bundle, DataFolder(data, database)).default_name
     if as_json:
         print_json({"removed": found.name, "default": left})
         return
@@ -104,11 +117,17 @@ def remove(bundle: BundleName, name: Name, data: Data = DEFAULT_DATA, as_json: A
 
 
 @calibrations.command()
-def default(bundle: BundleName, name: Name, data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+def default(
+    bundle: BundleName,
+    name: Name,
+    data: Data = DEFAULT_DATA,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
     """Choose the calibration that decides where neither a setting nor a collection names one."""
-    opened = open_calibrations(bundle, data)
+    opened = open_calibrations(bundle, DataFolder(data, database))
     found = opened.get(name)
-    with closing(Store(DataFolder(data).gallery)) as store:
+    with closing(Store(DataFolder(data, database).gallery)) as store:
         store.calibrations.choose(opened.bundle.identity, found.name.partition("/")[2])
     command = write_serve_line(found, bundle, data, in_use=True)
     if as_json:

@@ -11,6 +11,7 @@ from sameface.collection import Collection
 from sameface.model.commands.options import (
     AsJson,
     Data,
+    Database,
     Detector,
     Device,
     InCollection,
@@ -18,7 +19,7 @@ from sameface.model.commands.options import (
     faces_in,
 )
 from sameface.model.commands.terminal import console, count, new_table, print_json, report_counts
-from sameface.model.data_folder import DEFAULT_DATA
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.enroll import EnrolledFace, Rejection
 from sameface.model.enroll_warnings import EnrollWarning
 from sameface.model.errors import FolderRefused, PersonNotFound, SamefaceError
@@ -86,6 +87,7 @@ def enroll(
         bool, typer.Option("--store-crops", help="Keep the crops, if the collection is new.")
     ] = False,
     data: Data = DEFAULT_DATA,
+    database: Database = None,
     recognizer: Recognizer = None,
     detector: Detector = None,
     device: Device = "auto",
@@ -93,7 +95,8 @@ def enroll(
 ) -> None:
     """Enrol everybody in a folder; run again, it goes on. Exit code 1 if somebody was not enrolled."""
     people = list_people(folder.expanduser())
-    with faces_in(data, recognizer, detector, device) as opened, report_counts() as progress:
+    opening = faces_in(DataFolder(data, database), recognizer, detector, device)
+    with opening as opened, report_counts() as progress:
         opened.engine.gallery.get_or_create_collection(collection, store_crops=store_crops)
         chosen = opened.collection(collection)
         reports = plan_reports(chosen, people)

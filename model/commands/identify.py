@@ -12,6 +12,7 @@ from sameface.in_process import Faces
 from sameface.model.commands.options import (
     AsJson,
     Data,
+    Database,
     Detector,
     Device,
     InCollection,
@@ -20,7 +21,7 @@ from sameface.model.commands.options import (
 )
 from sameface.model.commands.pictures import save_picture
 from sameface.model.commands.terminal import console, count, new_table, print_json, report_counts
-from sameface.model.data_folder import DEFAULT_DATA
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.rates import write_rate
 from sameface.model.errors import CollectionNotFound, FolderRefused, SamefaceError
 from sameface.model.identify import Identification, IdentifiedFace
@@ -47,6 +48,7 @@ def identify(
         Path | None, typer.Option(help="Write the photo with its faces, numbers and names to this file.")
     ] = None,
     data: Data = DEFAULT_DATA,
+    database: Database = None,
     recognizer: Recognizer = None,
     detector: Detector = None,
     device: Device = "auto",
@@ -56,7 +58,7 @@ def identify(
     paths = list_photos(photo) if photo.is_dir() else [photo]
     if draw and photo.is_dir():
         raise typer.BadParameter("draws one photo, and this is a folder.", param_hint="--draw")
-    with faces_in(data, recognizer, detector, device) as opened:
+    with faces_in(DataFolder(data, database), recognizer, detector, device) as opened:
         chosen = opened.collection(collection)
         outcomes = {path: search(chosen, path, threshold, target_fpir) for path in counted(paths)}
         found = outcomes[paths[0]]

@@ -25,7 +25,7 @@ from sameface.model.access.keys import (
 )
 from sameface.model.bundles.bundle import load_bundle
 from sameface.model.commands.answers import describe_key, describe_list
-from sameface.model.commands.options import AsJson, Data, Recognizer
+from sameface.model.commands.options import AsJson, Data, Database, Recognizer
 from sameface.model.commands.terminal import console, print_json
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import InvalidArgument
@@ -43,9 +43,9 @@ KeyId = Annotated[str, typer.Argument(help="The key's id.")]
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600}
 
 
-def open_store(data: Path) -> closing[Store]:
-    """The store of a data folder, closed at the end of the block."""
-    return closing(Store(DataFolder(data).gallery))
+def open_store(data: Path, database: str | None) -> closing[Store]:
+    """The store of a data folder or in PostgreSQL, closed at the end of the block."""
+    return closing(Store(DataFolder(data, database).gallery))
 
 
 @keys.command()
@@ -75,6 +75,7 @@ def create(
     ] = False,
     recognizer: Recognizer = None,
     data: Data = DEFAULT_DATA,
+    database: Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a key, and print its secret this once."""
@@ -97,8 +98,8 @@ def create(
     places = [compreface] if compreface else collection
     draft = draft_key(secret, name, scopes, places or None, limits, expires_at, bound)
     if compreface:
-        make_collection(compreface, data, recognizer)
-    with open_store(data) as store:
+        make_collection(compreface, data, database, recognizer)
+    with open_store(data, database) as store:
         made = store.keys.add(draft)
     show_secret(made, secret, as_json=as_json)
 
@@ -113,10 +114,11 @@ def refuse_mixture(
         raise InvalidArgument("`--key` is for keys of CompreFace: say `--compreface COLLECTION` too.")
 
 
-def make_collection(name: str, data: Path, recognizer: Path | None) -> None:
+def make_collection(name: str, data: Path, database: str | None, recognizer: Path | None) -> None:
     """Make a collection for the recogniser that the server runs, unless there is one."""
-    options = PipelineOptions.in_folder(DataFolder(data), recognizer)
-    with closing(Gallery(DataFolder(data).gallery, load_bundle(options.recognizer, "recogniser"))) as gallery:
+    folder = DataFolder(data, database)
+    options = PipelineOptions.in_folder(folder, recognizer)
+    with closing(Gallery(folder.gallery, load_bundle(options.recognizer, "recogniser"))) as gallery:
         gallery.get_or_create_collection(name)
 
 
@@ -153,9 +155,9 @@ def show_entry(secret: str, entry: str, *, as_json: bool) -> None:
 
 
 @keys.command("list")
-def list_all(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+def list_all(data: Data = DEFAULT_DATA, database: Database = None, as_json: AsJson = False) -> None:
     """List the keys, those that were revoked included."""
-    with open_store(data) as store:
+    with open_store(data, database) as store:
         found = store.keys.page()
     if as_json:
         print_json(describe_list(map(describe_key, found)))
@@ -178,9 +180,11 @@ def name_state(key: ApiKey) -> str:
 
 
 @keys.command()
-def show(key_id: KeyId, data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+def show(
+    key_id: KeyId, data: Data = DEFAULT_DATA, database: Database = None, as_json: AsJson = False
+) -> None:
     """Show a key."""
-    with open_store(data) as store:
+    with open_store(data, database) as store:
         described = describe_key(store.keys.get(key_id))
     if as_json:
         print_json(described)
@@ -203,11 +207,12 @@ def rotate(
     key_id: KeyId,
     grace: Annotated[float, typer.Option(help="Seconds that the old secret works on.")] = GRACE_SECONDS,
     data: Data = DEFAULT_DATA,
+    database: Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Give a key a new secret, and print it this once; the old one works for a while."""
     refuse_long_grace(grace)
-    with open_store(data) as store:
+    with open_store(data, database) as store:
         secret = draw_secret(store.keys.get(key_id).service)
         key = store.keys.rotate(key_id, hash_secret(secret), grace)
     show_secret(key, secret, as_json=as_json)
@@ -216,9 +221,11 @@ def rotate(
 
 
 @keys.command()
-def revoke(key_id: KeyId, data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+def revoke(
+    key_id: KeyId, data: Data = DEFAULT_DATA, database: Database = None, as_json: AsJson = False
+) -> None:
     """End a key for good: it stops working in every running server within a second."""
-    with open_store(data) as store:
+    with open_store(data, database) as store:
         key = store.keys.revoke(key_id)
     if as_json:
         print_json(describe_key(key))

@@ -12,6 +12,15 @@ from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
 
 PhotoFile = Annotated[Path, typer.Argument(help="A JPEG, PNG, WebP, BMP, GIF, TIFF, AVIF or HEIC file.")]
 Data = Annotated[Path, typer.Option("--data", envvar="SAMEFACE_DATA", help="Folder for models and all else.")]
+Database = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        envvar="SAMEFACE_DATABASE",
+        help="URL of a PostgreSQL database for the gallery; SQLite in the data folder.",
+        show_envvar=True,
+    ),
+]
 Recognizer = Annotated[
     Path | None,
     typer.Option(
@@ -33,14 +42,20 @@ Aligned = Annotated[bool, typer.Option("--aligned", help="The pictures are align
 Groups = Annotated[Path | None, typer.Option(help="A CSV of identity,group: error rates for each group.")]
 
 
-def faces_in(data: Path, recognizer: Path | None, detector: Path | None, device: str) -> Faces:
+def faces_in(folder: DataFolder, recognizer: Path | None, detector: Path | None, device: str) -> Faces:
     """The public API on a data folder, to be closed by the command."""
-    return open_faces(data, recognizer=recognizer, detector=detector, device=device)  # type: ignore[arg-type]
+    return open_faces(
+        folder.root,
+        database=folder.database,
+        recognizer=recognizer,
+        detector=detector,
+        device=device,  # type: ignore[arg-type]
+    )
 
 
 def pipeline_for(
-    data: Path, recognizer: Path | None, detector: Path | None, device: str
+    folder: DataFolder, recognizer: Path | None, detector: Path | None, device: str
 ) -> closing[Pipeline]:
     """The pipeline alone, for commands that measure on many photos; closed at the end of the block."""
-    options = PipelineOptions.in_folder(DataFolder(data), recognizer, detector, device=device)
+    options = PipelineOptions.in_folder(folder, recognizer, detector, device=device)
     return closing(open_pipeline(options))

@@ -6,17 +6,17 @@ import typer
 from rich.markup import escape
 
 from sameface.model.commands.answers import describe_list
-from sameface.model.commands.options import AsJson, Data, InCollection, faces_in
+from sameface.model.commands.options import AsJson, Data, Database, InCollection, faces_in
 from sameface.model.commands.terminal import console, new_table, print_json
-from sameface.model.data_folder import DEFAULT_DATA
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 
 app = typer.Typer()
 
 
 @app.command()
-def collections(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+def collections(data: Data = DEFAULT_DATA, database: Database = None, as_json: AsJson = False) -> None:
     """List the collections."""
-    with faces_in(data, None, None, "auto") as opened:
+    with faces_in(DataFolder(data, database), None, None, "auto") as opened:
         found = opened.collections()
     if as_json:
         print_json(describe_list(found))
@@ -30,9 +30,11 @@ def collections(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def people(collection: InCollection, data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+def people(
+    collection: InCollection, data: Data = DEFAULT_DATA, database: Database = None, as_json: AsJson = False
+) -> None:
     """List the people of a collection."""
-    with faces_in(data, None, None, "auto") as opened:
+    with faces_in(DataFolder(data, database), None, None, "auto") as opened:
         everybody = list(opened.collection(collection).people())
     if as_json:
         print_json(describe_list(everybody))
@@ -48,10 +50,11 @@ def forget(
     person_id: Annotated[str, typer.Argument(help="The person's id.")],
     collection: InCollection,
     data: Data = DEFAULT_DATA,
+    database: Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Forget a person: gone from every answer once this returns."""
-    with faces_in(data, None, None, "auto") as opened:
+    with faces_in(DataFolder(data, database), None, None, "auto") as opened:
         opened.collection(collection).forget(person_id)
     if as_json:
         print_json({"forgotten": person_id})

@@ -7,10 +7,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from sameface.model.commands.options import AsJson, Data, Detector, Device, PhotoFile, Recognizer, faces_in
+from sameface.model.commands.options import (
+    AsJson,
+    Data,
+    Database,
+    Detector,
+    Device,
+    PhotoFile,
+    Recognizer,
+    faces_in,
+)
 from sameface.model.commands.pictures import save_picture
 from sameface.model.commands.terminal import console, describe_decision, new_table, print_json
-from sameface.model.data_folder import DEFAULT_DATA
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import SamefaceError
 from sameface.model.photo.draw import draw_faces
 from sameface.model.photo.image import decode_image, read_photo
@@ -35,6 +44,7 @@ def verify(
         Literal["prominent", "largest", "only"], typer.Option(help="Which face to take.")
     ] = "prominent",
     data: Data = DEFAULT_DATA,
+    database: Database = None,
     recognizer: Recognizer = None,
     detector: Detector = None,
     device: Device = "auto",
@@ -42,7 +52,8 @@ def verify(
 ) -> None:
     """Say whether two photos show the same person: exit code 0 if so, 1 if not."""
     files = {"probe": probe, "reference": reference}
-    with faces_in(data, recognizer, detector, device) as opened, naming_the_photo(files):
+    opening = faces_in(DataFolder(data, database), recognizer, detector, device)
+    with opening as opened, naming_the_photo(files):
         decision = opened.verify(
             probe,
             reference,
@@ -76,13 +87,14 @@ def detect(
         Path | None, typer.Option(help="Write the photo with its faces marked to this file.")
     ] = None,
     data: Data = DEFAULT_DATA,
+    database: Database = None,
     recognizer: Recognizer = None,
     detector: Detector = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Find the faces in a photo."""
-    with faces_in(data, recognizer, detector, device) as opened:
+    with faces_in(DataFolder(data, database), recognizer, detector, device) as opened:
         detection = opened.detect(photo)
         if draw:
             image = decode_image(read_photo(photo), opened.engine.options.limits)
@@ -102,13 +114,14 @@ def detect(
 def embed(
     photo: PhotoFile,
     data: Data = DEFAULT_DATA,
+    database: Database = None,
     recognizer: Recognizer = None,
     detector: Detector = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Print the unit embedding of every face in a photo."""
-    with faces_in(data, recognizer, detector, device) as opened:
+    with faces_in(DataFolder(data, database), recognizer, detector, device) as opened:
         embedded = opened.embed(photo)
     if as_json:
         print_json(embedded)

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from sameface.listings import CollectionDescription
 from sameface.model.bundles.bundle import find_folder, load_bundle
-from sameface.model.commands.options import AsJson, CollectionName, Data, Device
+from sameface.model.commands.options import AsJson, CollectionName, Data, Database, Device
 from sameface.model.commands.terminal import console, count, new_table, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import ArchiveRefused
@@ -30,12 +30,13 @@ def export(
     file: Annotated[Path, typer.Argument(help="Where to write it.")],
     replace: Annotated[bool, typer.Option("--replace", help="Replace the file if it exists.")] = False,
     data: Data = DEFAULT_DATA,
+    database: Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a collection into a file, as it is at this moment."""
     if file.expanduser().exists() and not replace:
         raise ArchiveRefused(f"{file} exists already: choose another name, or --replace.")
-    with closing(Store(DataFolder(data).gallery)) as store, report_counts() as progress:
+    with closing(Store(DataFolder(data, database).gallery)) as store, report_counts() as progress:
         written = export_collection(store, collection, file.expanduser(), progress)
     show_collection(written, f"is in {file}", as_json=as_json)
 
@@ -45,10 +46,11 @@ def import_archive(
     file: Annotated[Path, typer.Argument(help="What `sameface gallery export` wrote.")],
     collection: Annotated[str | None, typer.Option(help="Another name than it had.")] = None,
     data: Data = DEFAULT_DATA,
+    database: Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a collection of an exported file: all of it, or nothing."""
-    with closing(Store(DataFolder(data).gallery)) as store, report_counts() as progress:
+    with closing(Store(DataFolder(data, database).gallery)) as store, report_counts() as progress:
         made = import_collection(store, file.expanduser(), collection, progress)
     show_collection(made, "is imported", as_json=as_json)
 
@@ -67,10 +69,11 @@ def check(
     collection: Annotated[str | None, typer.Option(help="Only this one.")] = None,
     repair: Annotated[bool, typer.Option("--repair", help="Make again what can be made again.")] = False,
     data: Data = DEFAULT_DATA,
+    database: Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Prove that store and indexes agree: exit code 0 if all is well or repaired, 1 if not."""
-    findings = check_gallery(DataFolder(data).gallery, collection, repair=repair)
+    findings = check_gallery(DataFolder(data, database).gallery, collection, repair=repair)
     if as_json:
         print_json(findings)
     else:
@@ -97,12 +100,13 @@ def reembed(
     collection: CollectionName,
     recognizer: Annotated[Path, typer.Option(help="The new recogniser's bundle, by name or folder.")],
     data: Data = DEFAULT_DATA,
+    database: Database = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Move a collection that keeps crops to another recogniser; run again, it goes on."""
     bundle = load_bundle(find_folder(recognizer, DataFolder(data).models), "recogniser")
-    with closing(Store(DataFolder(data).gallery)) as store, report_counts() as progress:
+    with closing(Store(DataFolder(data, database).gallery)) as store, report_counts() as progress:
         before = store.collections.get(collection)
         moved = move_collection(store, collection, bundle, DataFolder(data), device, progress)
     if before.identity == moved.identity:

@@ -39,14 +39,17 @@ class Collections:
 
     def create(self, name: str, binding: Binding) -> tuple[Collection, bool]:
         """The collection `name` and whether it is new; raises if it exists with another binding."""
-        with self._database.writing() as connection:
-            row = connection.execute(COLLECTION_NAMED, {"name": name}).one_or_none()
-            if row is None:
-                refuse_over_quota(connection, "collections", 1)
-                made = insert_collection(connection, name, binding)
-                record_entry(connection, Entry.about(made, "create_collection"))
-                return made, True
-        found = Collection(**row._mapping)
+        try:
+            with self._database.writing() as connection:
+                row = connection.execute(COLLECTION_NAMED, {"name": name}).one_or_none()
+                if row is None:
+                    refuse_over_quota(connection, "collections", 1)
+                    made = insert_collection(connection, name, binding)
+                    record_entry(connection, Entry.about(made, "create_collection"))
+                    return made, True
+            found = Collection(**row._mapping)
+        except AlreadyExists:  # another writer has made it since it was looked for
+            found = self.get(name)
         different = found.binding.differences(binding)
         if different:
             raise AlreadyExists(f"The collection {name!r} exists with another {', '.join(different)}.")
@@ -79,8 +82,8 @@ class Collections:
 
     def delete(self, name: str) -> None:
         """Delete a collection with all its people and faces."""
-        with self._database.writing() as connection:
-            row = connection.execute(COLLECTION_NAMED, {"name": name}).one_or_none()
+        with self._database.writing(patient=True) as connection:
+            row = connection.execute(COLLECTION_NAMED.with_for_update(), {"name": name}).one_or_none()
             if row is None:
                 raise CollectionNotFound(f"There is no collection {name!r}.")
             connection.execute(delete(collections).where(collections.c.key == row.key))
@@ -144,9 +147,12 @@ def refuse_over_quota(connection: Connection, counted: str, more: int) -> None:
 
 
 def refuse_gone(connection: Connection, collection: Collection) -> None:
-    """Raise if the collection was deleted or replaced since it was read: it takes no more writes."""
+    """Raise if the collection was deleted or replaced since it was read: it takes no more writes.
+
+    Every write begins with it, because it locks the collection's row: a collection has one writer at a time.
+    """
     same = (collections.c.key == collection.key) & (collections.c.name == collection.name)
-    if not connection.execute(select(collections.c.key).where(same)).first():
+    if not connection.execute(select(collections.c.key).where(same).with_for_update()).first():
         raise CollectionNotFound(f"There is no collection {collection.name!r} any more.")
 
 

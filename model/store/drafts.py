@@ -3,8 +3,23 @@
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, literal, or_, select, update
+from sqlalchemy import (
+    JSON,
+    ColumnElement,
+    Connection,
+    String,
+    cast,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
 
 from sameface.model.errors import AlreadyExists, UpkeepRunning
 from sameface.model.store.audit import Entry, record_entry
@@ -180,8 +195,15 @@ def read_missing(
     return (rows[-1].key if rows else after), newcomers
 
 
+def as_text(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The column, or its text if it is JSON, which not every database can compare."""
+    return cast(column, String) if isinstance(column.type, JSON) else column
+
+
 def mirror(connection: Connection, old: Collection, draft: Collection) -> None:
     """Make the draft's people those of `old`: delete people and faces, add and update people."""
+    refuse_gone(connection, old)  # nobody else writes to it until the transaction ends
+    refuse_gone(connection, draft)
     theirs, twins = faces.alias("theirs"), people.alias("twins")
     same_face = (theirs.c.collection == old.key) & (theirs.c.face_id == faces.c.face_id)
     gone = connection.execute(
@@ -202,8 +224,11 @@ def mirror(connection: Connection, old: Collection, draft: Collection) -> None:
     unknown = select(literal(draft.key), *(people.c[column] for column in columns)).where(
         (people.c.collection == old.key) & ~exists().where(twin_in(draft))
     )
-    came = connection.execute(insert(people).from_select(["collection", *columns], unknown)).rowcount
-    changed = or_(*(people.c[column].is_distinct_from(twins.c[column]) for column in MIRRORED))
+    added = insert(people).from_select(["collection", *columns], unknown).returning(people.c.key)
+    came = len(connection.execute(added).all())
+    changed = or_(
+        *(as_text(people.c[column]).is_distinct_from(as_text(twins.c[column])) for column in MIRRORED)
+    )
     connection.execute(
         update(people)
         .where((people.c.collection == draft.key) & twin_in(old) & changed)

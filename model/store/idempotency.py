@@ -1,11 +1,10 @@
 """Idempotency keys in the store: the first response to a request, kept for a day for its retries."""
 
-import time
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select, tuple_
 
-from sameface.model.store.database import Database
+from sameface.model.store.database import Database, Now
 from sameface.model.store.records import Collection, RememberedResponse
 from sameface.model.store.tables import remembered_responses
 
@@ -34,7 +33,7 @@ def find_responses(
     wanted = select(table).where(
         (table.c.collection == collection.key)
         & table.c.idempotency_key.in_(keys)
-        & (table.c.created_at > time.time() - KEPT_SECONDS)
+        & (table.c.created_at > Now() - KEPT_SECONDS)
     )
     return {
         row.idempotency_key: RememberedResponse(row.idempotency_key, row.request, row.answer)
@@ -48,16 +47,22 @@ def remember_responses(
     """Keep `responses` for a day, and delete older ones, in the caller's transaction."""
     if not responses:
         return
-    table, now = remembered_responses, time.time()
-    connection.execute(delete(table).where(table.c.created_at <= now - KEPT_SECONDS))
+    table = remembered_responses
+    primary_key = tuple_(table.c.collection, table.c.idempotency_key)
+    # Those that another writer deletes at this moment are left to it: waiting for it could be a deadlock.
+    expired = (
+        select(table.c.collection, table.c.idempotency_key)
+        .where(table.c.created_at <= Now() - KEPT_SECONDS)
+        .with_for_update(skip_locked=True)
+    )
+    connection.execute(delete(table).where(primary_key.in_(expired)))
     rows = [
         {
             "collection": collection.key,
             "idempotency_key": response.idempotency_key,
             "request": response.request_sha256,
             "answer": response.response,
-            "created_at": now,
         }
         for response in responses
     ]
-    connection.execute(insert(table), rows)
+    connection.execute(insert(table).values(created_at=Now()), rows)

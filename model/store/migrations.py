@@ -87,6 +87,17 @@ MIGRATIONS: list[Callable[[Connection], None]] = [
 ]
 VERSION = 1 + len(MIGRATIONS)
 
+# The oldest version of this code that can go on serving a database of `VERSION`, so that machines are
+# upgraded one by one. A step that only adds tables, or columns that are null or have a default, leaves it as
+# it is. What older code reads is changed or removed in a later release, by a step that raises this.
+OLDEST = 6
+
+
+def note_the_oldest(connection: Connection) -> None:
+    """Have the database say which older versions of the code can use it, too."""
+    connection.execute(about.delete().where(about.c.key == "oldest"))
+    connection.execute(about.insert().values(key="oldest", value=str(OLDEST)))
+
 
 def migrate(connection: Connection) -> str:
     """Bring a database, new or old, to this version and return its id; a newer version is refused."""
@@ -94,16 +105,25 @@ def migrate(connection: Connection) -> str:
         metadata.create_all(connection)
         name_the_store(connection)
         connection.execute(about.insert().values(key="version", value=str(VERSION)))
+        note_the_oldest(connection)
     found = read_version(connection)
     if found > VERSION:
-        raise StoreRefused(
-            f"The gallery is of version {found}, this sameface knows {VERSION}: install a newer one."
-        )
+        refuse_newer(connection, found)
     for step in MIGRATIONS[found - 1 :]:
         step(connection)
     if found < VERSION:
         connection.execute(about.update().where(about.c.key == "version").values(value=str(VERSION)))
+        note_the_oldest(connection)
     return read_about(connection, "store")
+
+
+def refuse_newer(connection: Connection, found: int) -> None:
+    """Raise if a database of the newer version `found` says that code as old as this must not use it."""
+    oldest = read_about(connection, "oldest")
+    if not oldest.isdecimal() or int(oldest) > VERSION:
+        raise StoreRefused(
+            f"The gallery is of version {found}, this sameface knows {VERSION}: install a newer one."
+        )
 
 
 def refuse_other_version(connection: Connection) -> None:

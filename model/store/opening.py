@@ -16,7 +16,13 @@ def open_database(place: GalleryPlace) -> Database:
     """The database of a gallery; nothing in it is read yet."""
     if isinstance(place, Path):
         return SqliteDatabase(place)
-    raise NotImplementedError
+    try:
+        from sameface.model.store.postgres import PostgresDatabase
+    except ModuleNotFoundError as error:
+        raise StoreRefused(
+            "A gallery in PostgreSQL needs the extra `postgres` of sameface: install it."
+        ) from error
+    return PostgresDatabase(place)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from sqlalchemy import Connection, func, select, update
 
+from sameface.model.store.collections import refuse_gone
 from sameface.model.store.records import Collection
 from sameface.model.store.tables import changes, collections, faces, people
 
@@ -31,6 +32,7 @@ def count_everything(connection: Connection) -> tuple[int, int, int]:
 
 def recount(connection: Connection, collection: Collection) -> None:
     """Set a collection's counters to the numbers of its rows."""
+    refuse_gone(connection, collection)
     everybody, every_face = count_rows(connection, collection)
     connection.execute(
         update(collections)

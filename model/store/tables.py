@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import (
     JSON,
+    BigInteger,
     Boolean,
     Column,
     Float,
@@ -22,6 +23,9 @@ from sameface.model.store.database import damaged
 from sameface.model.store.records import LAST_TIME
 
 metadata = MetaData()
+
+# 64 bits; SQLite counts up an INTEGER alone.
+Key = BigInteger().with_variant(Integer(), "sqlite")
 
 
 class Text(String):
@@ -69,14 +73,14 @@ about = Table(
 collections = Table(
     "collections",
     metadata,
-    Column("key", Integer, primary_key=True),
+    Column("key", Key, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
     Column("store_crops", Boolean, nullable=False),
     Column("calibration", Text),
     Column("bundle", Text, nullable=False),
     Column("identity", Text, nullable=False),  # of the bundle: embeddings of two models never mix
     Column("dimension", Integer, nullable=False),
-    Column("revision", Integer, nullable=False),  # the last number of its change sequence
+    Column("revision", Key, nullable=False),  # the last number of its change sequence
     Column("people", Integer, nullable=False),  # a counter: to count the rows would read them all
     Column("faces", Integer, nullable=False),
     Column("created_at", Time, nullable=False),
@@ -89,7 +93,7 @@ collections = Table(
 people = Table(
     "people",
     metadata,
-    Column("key", Integer, primary_key=True),
+    Column("key", Key, primary_key=True),
     Column("collection", ForeignKey("collections.key", ondelete="CASCADE"), nullable=False),
     Column("person_id", Text, nullable=False),
     Column("name", Text),
@@ -102,7 +106,7 @@ people = Table(
 faces = Table(
     "faces",
     metadata,
-    Column("key", Integer, primary_key=True),
+    Column("key", Key, primary_key=True),
     Column("collection", ForeignKey("collections.key", ondelete="CASCADE"), nullable=False),
     Column("person", ForeignKey("people.key", ondelete="CASCADE"), nullable=False),
     Column("face_id", Text, nullable=False),
@@ -123,10 +127,10 @@ changes = Table(
     "changes",
     metadata,
     Column("collection", ForeignKey("collections.key", ondelete="CASCADE"), primary_key=True),
-    Column("sequence", Integer, primary_key=True),
+    Column("sequence", Key, primary_key=True),
     Column("kind", String, nullable=False),  # enrol, update, delete
-    Column("person", Integer, nullable=False),
-    Column("face", Integer),  # the face that came or went
+    Column("person", Key, nullable=False),
+    Column("face", Key),  # the face that came or went
     sqlite_with_rowid=False,
 )
 
@@ -160,7 +164,7 @@ chosen_calibrations = Table(
 keys = Table(
     "keys",
     metadata,
-    Column("number", Integer, primary_key=True),
+    Column("number", Key, primary_key=True),
     Column("key_id", Text, nullable=False, unique=True),
     Column("name", Text, nullable=False),
     Column("sha256", Text, nullable=False, unique=True),  # of the secret, which is kept nowhere
@@ -180,9 +184,9 @@ keys = Table(
 audit = Table(
     "audit",
     metadata,
-    Column("key", Integer, primary_key=True),  # in the order of writing
+    Column("key", Key, primary_key=True),  # in the order of writing
     Column("chain", Text, nullable=False),
-    Column("number", Integer, nullable=False),  # in its chain: 1, 2, 3, ...
+    Column("number", Key, nullable=False),  # in its chain: 1, 2, 3, ...
     Column("time", Time, nullable=False),
     Column("started_at", Float),  # of a decision
     Column("action", Text, nullable=False),
@@ -191,7 +195,7 @@ audit = Table(
     Column("request_id", Text),
     Column("route", Text),
     Column("collection", Text),  # its name: the entry outlives the collection
-    Column("revision", Integer),
+    Column("revision", Key),
     Column("person_id", Text),
     Column("model", Text),
     Column("similarity", Float),
@@ -211,15 +215,15 @@ chains = Table(
     "audit_chains",
     metadata,
     Column("chain", Text, primary_key=True),
-    Column("number", Integer, nullable=False),  # of its last entry
+    Column("number", Key, nullable=False),  # of its last entry
     Column("hash", Text, nullable=False),
-    Column("sealed", Integer, nullable=False),  # the number of its last entry that a seal covers
+    Column("sealed", Key, nullable=False),  # the number of its last entry that a seal covers
 )
 
 seals = Table(
     "seals",
     metadata,
-    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("number", Key, primary_key=True, autoincrement=False),
     Column("time", Time, nullable=False),
     Column("previous", Text, nullable=False),  # the signature of the seal before it
     Column("heads", JSON, nullable=False),  # by chain: the number and the hash of its last entry

@@ -9,10 +9,10 @@ from sameface.model.errors import BackupRefused, SamefaceError, StoreRefused
 from sameface.model.files import exclusive_lock, replacing, sync_folder
 from sameface.model.gallery.index.collection_indexes import delete_snapshots
 from sameface.model.observer import Progress, ignore_progress
-from sameface.model.store.sqlite_database import lock_of
 from sameface.model.store.migrations import read_version
 from sameface.model.store.soundness import count_everything
 from sameface.model.store.sqlite import copy_database, find_damage, leave_log, reading_file
+from sameface.model.store.sqlite_database import lock_of
 from sameface.model.store.store import Store
 from sameface.model.upkeep.backup_file import VERSION, Manifest, hash_backup, read_manifest, write_manifest
 
@@ -25,7 +25,7 @@ def back_up(
     Writers go on meanwhile. A copy that is not sound is not kept: it would outlive the sound ones.
     """
     if not isinstance(store.place, Path):
-        raise BackupRefused("A gallery in PostgreSQL is backed up by its own tools: pg_dump or pg_basebackup.")
+        raise BackupRefused("A gallery in PostgreSQL is backed up by its own tools: pg_dump.")
     if path.exists() and not replace:
         raise BackupRefused(f"{path} exists already: choose another name, or --replace.")
     try:

@@ -180,7 +180,7 @@ def finish(store: Store, old: Collection, draft: Collection, reembedder: Reembed
 
     Returns False, with nothing replaced, if more than `LAST_FACES` faces are still to be embedded.
     """
-    with store.writing() as connection:
+    with store.writing(patient=True) as connection:
         mirror(connection, old, draft)
         _, last = read_missing(connection, old, draft, LAST_FACES + 1)
         if len(last) > LAST_FACES:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from sqlalchemy import text
 
 from tests.api.collections import enrol, identify
 from tests.api.keys import make_key
@@ -22,9 +23,8 @@ def test_crops_are_kept_only_where_the_owner_asked(client: httpx.Client, staff: 
         person_id = f"of-{address.rpartition('/')[2]}"
         enrol(client, address, photo_of(1), person_id=person_id)
         with database.reading() as connection:
-            [crop] = connection.exec_driver_sql(
-                "SELECT crop FROM faces JOIN people ON people.key = person WHERE person_id = ?", (person_id,)
-            ).scalars()
+            wanted = text("SELECT crop FROM faces JOIN people ON people.key = person WHERE person_id = :id")
+            [crop] = connection.execute(wanted, {"id": person_id}).scalars()
         assert (crop is not None) is kept
 
 
@@ -38,6 +38,7 @@ def test_reading_and_writing_are_two_scopes(serve) -> None:
         assert client.get("/v1/collections/guarded", headers=headers["read"]).status_code == 200
 
 
+@pytest.mark.sqlite
 def test_a_full_disk_refuses_writes_and_answers_searches(serve, data, tmp_path) -> None:
     models = {"recognizer": data / "models" / "recogniser", "detector": data / "models" / "detector"}
     with serve(data=tmp_path, **models) as client:
@@ -68,6 +69,7 @@ def test_what_was_enrolled_is_there_after_a_restart(serve, data, tmp_path) -> No
 
 
 @pytest.mark.parametrize("replaced", [False, True])
+@pytest.mark.sqlite
 def test_a_database_that_is_taken_away_takes_no_writes(serve, data, tmp_path, caplog, replaced: bool) -> None:
     models = {"recognizer": data / "models" / "recogniser", "detector": data / "models" / "detector"}
     path, aside = tmp_path / "gallery.db", tmp_path / "aside.db"
@@ -108,6 +110,7 @@ def break_text(content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("damage", [flip_pages, break_text])
+@pytest.mark.sqlite
 def test_a_damaged_database_is_said_and_not_quoted(
     serve, data, tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: Callable[[bytes], bytes]
 ) -> None:

@@ -22,7 +22,7 @@ from sameface.model.commands.options import (
     pipeline_for,
 )
 from sameface.model.commands.terminal import console, new_table, print_json, report_counts
-from sameface.model.data_folder import DEFAULT_DATA
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.calibration import Rate
 from sameface.model.decision.rates import round_up, write_rate
 from sameface.model.decision.thresholds import Rule
@@ -105,7 +105,8 @@ def run(
     device: str,
 ) -> tuple[Evaluation, Material]:
     """Evaluate one bundle; also returns what it made of the data, to compare it with another bundle."""
-    with pipeline_for(data, recognizer, detector, device) as pipeline, report_counts() as progress:
+    opening = pipeline_for(DataFolder(data), recognizer, detector, device)
+    with opening as pipeline, report_counts() as progress:
         material = embed_data(pipeline, opened, progress)
         return measure(pipeline, opened, material, groups, target_fmr), material
 

@@ -261,6 +261,7 @@ def test_an_id_twice_under_one_key_is_one_enrolment(client: httpx.Client, staff:
     assert client.get(staff).json()["faces"] == 2
 
 
+@pytest.mark.sqlite
 def test_a_full_disk_fails_the_block_and_searches_go_on(serve, tmp_path) -> None:
     with serve(data=tmp_path) as client:
         staff = make_collection(client)

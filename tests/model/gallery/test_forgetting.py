@@ -21,6 +21,8 @@ from tests.conftest import wait_for
 from tests.model.people import newcomer, people_like
 from tests.networks import DIMENSION
 
+pytestmark = pytest.mark.sqlite  # they look into its file
+
 PEOPLE = people_like(300, 1, DIMENSION)
 
 

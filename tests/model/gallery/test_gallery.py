@@ -14,6 +14,7 @@ from sameface.model.gallery.gallery import Gallery
 from sameface.model.store.records import Binding, Collection
 from tests.model.people import newcomer, probe, random_units
 from tests.networks import DIMENSION, build_recogniser
+from tests.postgres_server import gallery_in
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +24,7 @@ def bundle(data: Path) -> Bundle:
 
 @pytest.fixture
 def gallery(bundle: Bundle, tmp_path: Path) -> Iterator[Gallery]:
-    gallery = Gallery(tmp_path / "gallery.db", bundle)
+    gallery = Gallery(gallery_in(tmp_path), bundle)
     yield gallery
     gallery.close()
 
@@ -71,7 +72,7 @@ def test_a_forgotten_person_is_gone_from_the_next_search(gallery: Gallery, staff
 def test_what_one_process_writes_the_next_search_of_another_finds(
     gallery: Gallery, staff: Collection, bundle: Bundle, tmp_path: Path
 ) -> None:
-    other = Gallery(tmp_path / "gallery.db", bundle)
+    other = Gallery(gallery_in(tmp_path), bundle)
     [ada] = random_units(1, DIMENSION)
     assert find(other, staff, ada) == [[]]
     gallery.enroll(staff, [newcomer("ada", ada[None])])
@@ -109,7 +110,7 @@ def test_a_collection_of_another_model_is_refused(
 ) -> None:
     folder = tmp_path / "other"
     folder.mkdir()
-    other = Gallery(tmp_path / "gallery.db", build_recogniser(folder, name="other", seed=7))
+    other = Gallery(gallery_in(tmp_path), build_recogniser(folder, name="other", seed=7))
     with pytest.raises(ModelMismatch, match="tiny-recogniser"):
         other.get_collection("staff")
     assert gallery.get_collection("staff") == staff

@@ -8,11 +8,12 @@ import pytest
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from tests.model.store.staff import BINDING
+from tests.postgres_server import gallery_in
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store(tmp_path / "gallery.db")
+    store = Store(gallery_in(tmp_path))
     yield store
     store.close()
 

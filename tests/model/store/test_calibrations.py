@@ -10,11 +10,12 @@ import pytest
 from sameface.model.errors import AlreadyExists, CalibrationNotFound
 from sameface.model.store.calibrations import peek_calibrations
 from sameface.model.store.store import Store
+from tests.postgres_server import gallery_in
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with closing(Store(tmp_path / "gallery.db")) as store:
+    with closing(Store(gallery_in(tmp_path))) as store:
         yield store
 
 

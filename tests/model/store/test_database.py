@@ -13,6 +13,8 @@ from sameface.model.store.store import Store
 from tests.model.people import newcomer, random_units
 from tests.model.store.staff import BINDING, DIMENSION, count
 
+pytestmark = pytest.mark.sqlite  # they look into its file
+
 
 def delete(path: Path) -> None:
     path.rename(path.with_name("aside"))  # its name is gone, and it can be put back

@@ -21,6 +21,8 @@ from tests.api.keys import add_key
 from tests.model.people import newcomer, random_units
 from tests.model.store.staff import BINDING, DIMENSION, count, faces_of
 
+pytestmark = pytest.mark.sqlite  # they look into its file
+
 
 def test_a_full_disk_is_said_and_leaves_nothing_half_written(store: Store, staff: Collection) -> None:
     store.people.enroll(staff, [newcomer("ada", random_units(1, DIMENSION))])
@@ -37,7 +39,9 @@ def test_a_full_disk_is_said_and_leaves_nothing_half_written(store: Store, staff
 def test_a_gallery_from_the_future_is_refused(tmp_path: Path) -> None:
     Store(tmp_path / "gallery.db").close()
     with sqlite3.connect(tmp_path / "gallery.db") as connection:
-        connection.execute("UPDATE about SET value = ? WHERE key = 'version'", (str(VERSION + 1),))
+        connection.execute(
+            "UPDATE about SET value = ? WHERE key IN ('version', 'oldest')", (str(VERSION + 1),)
+        )
     connection.close()
     with pytest.raises(StoreRefused, match="newer"):
         Store(tmp_path / "gallery.db")

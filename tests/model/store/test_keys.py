@@ -22,6 +22,7 @@ def test_a_key_is_read_as_it_was_written(store: Store) -> None:
     assert (key.expires_at, key.name, key.revoked_at, key.last_used_at) == (later, "Tür", None, None)
 
 
+@pytest.mark.sqlite
 def test_the_secret_is_nowhere_in_the_database(store: Store) -> None:
     secret, _ = add_key(store, "read")
     store.close()

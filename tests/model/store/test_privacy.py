@@ -17,6 +17,8 @@ from sameface.model.store.store import Store
 from tests.conftest import wait_for
 from tests.model.people import newcomer, random_units
 
+pytestmark = pytest.mark.sqlite  # they look into its file
+
 BINDING = Binding(bundle="tiny", identity="abc", dimension=8)
 
 

@@ -14,6 +14,8 @@ from sameface.model.store.store import Store
 from tests.model.people import newcomer, random_units
 from tests.model.store.staff import BINDING, DIMENSION
 
+pytestmark = pytest.mark.sqlite  # they look into its file
+
 SECRET = "patient 4711"
 
 

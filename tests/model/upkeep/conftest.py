@@ -12,11 +12,12 @@ from sameface.model.store.store import Store
 from sameface.model.upkeep.export_import import export_collection
 from tests.model.people import newcomer, random_units
 from tests.model.upkeep.archives import BINDING, CROP, DIMENSION
+from tests.postgres_server import gallery_in
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with closing(Store(tmp_path / "gallery.db")) as store:
+    with closing(Store(gallery_in(tmp_path))) as store:
         yield store
 
 

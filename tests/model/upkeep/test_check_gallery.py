@@ -1,7 +1,6 @@
 """The check finds what is wrong, the repair mends what can be made again and says what cannot."""
 
 import json
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -12,6 +11,7 @@ from subprocess import CompletedProcess
 import numpy as np
 import pytest
 
+from sameface.model.data_folder import GalleryPlace
 from sameface.model.errors import CollectionNotFound
 from sameface.model.gallery.index import collection_indexes as indexes_module
 from sameface.model.gallery.index import faiss_search as candidates_module
@@ -23,6 +23,7 @@ from sameface.model.store.store import Store
 from sameface.model.upkeep.check_gallery import Comparison, check_gallery
 from sameface.model.upkeep.export_import import export_collection, import_collection
 from tests.model.people import newcomer, random_units
+from tests.postgres_server import connect_to, gallery_in
 
 DIMENSION = 16
 BINDING = Binding(bundle="tiny", identity="abc", dimension=DIMENSION)
@@ -37,12 +38,12 @@ def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "gallery.db"
+def path(tmp_path: Path) -> GalleryPlace:
+    return gallery_in(tmp_path)
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[Store]:
+def store(path: GalleryPlace) -> Iterator[Store]:
     with closing(Store(path)) as store:
         yield store
 
@@ -64,23 +65,23 @@ def staff(store: Store) -> Collection:
 
 
 @pytest.fixture
-def snapshot(staff: Collection, tmp_path: Path) -> Path:
-    return tmp_path / "indexes" / f"{staff.key}.index"
+def snapshot(store: Store, staff: Collection) -> Path:
+    return store.folder / "indexes" / f"{staff.key}.index"
 
 
-def execute(path: Path, statement: str, *values: object) -> None:
+def execute(path: GalleryPlace, statement: str, *values: object) -> None:
     """Behind everybody's back."""
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(statement, values)
+    with connect_to(path) as connection, connection:
+        connection.execute(statement if isinstance(path, Path) else statement.replace("?", "%s"), values)
 
 
-def codes(path: Path, *, repair: bool = False) -> list[tuple[str | None, str, bool]]:
+def codes(path: GalleryPlace, *, repair: bool = False) -> list[tuple[str | None, str, bool]]:
     findings = check_gallery(path, repair=repair)
     return [(finding.collection, finding.code, finding.repaired) for finding in findings]
 
 
 def test_a_sound_gallery_has_no_findings_and_is_left_as_it_is(
-    path: Path, store: Store, staff: Collection, snapshot: Path
+    path: GalleryPlace, store: Store, staff: Collection, snapshot: Path
 ) -> None:
     store.collections.create("empty", replace(BINDING, dimension=3, identity="other"))
     written = snapshot.stat().st_mtime_ns
@@ -92,7 +93,9 @@ def test_a_sound_gallery_has_no_findings_and_is_left_as_it_is(
         check_gallery(path, "nobody")
 
 
-def test_a_counter_that_is_off_is_found_and_recounted(path: Path, store: Store, staff: Collection) -> None:
+def test_a_counter_that_is_off_is_found_and_recounted(
+    path: GalleryPlace, store: Store, staff: Collection
+) -> None:
     execute(path, "UPDATE collections SET people = 5, faces = faces + 1 WHERE name = ?", staff.name)
     [finding] = check_gallery(path)
     assert finding.code == "counters"
@@ -103,7 +106,7 @@ def test_a_counter_that_is_off_is_found_and_recounted(path: Path, store: Store, 
 
 
 @pytest.mark.parametrize("place", [0, 1024, -1])
-def test_a_damaged_snapshot_is_found_and_written_anew(path: Path, snapshot: Path, place: int) -> None:
+def test_a_damaged_snapshot_is_found_and_written_anew(path: GalleryPlace, snapshot: Path, place: int) -> None:
     content = bytearray(snapshot.read_bytes())
     content[place] ^= 1
     snapshot.write_bytes(content)
@@ -113,8 +116,8 @@ def test_a_damaged_snapshot_is_found_and_written_anew(path: Path, snapshot: Path
     assert snapshot.exists()
 
 
-def test_the_snapshot_of_another_gallery_is_found(path: Path, snapshot: Path, tmp_path: Path) -> None:
-    with closing(Store(tmp_path / "other" / "gallery.db")) as other:
+def test_the_snapshot_of_another_gallery_is_found(path: GalleryPlace, snapshot: Path, tmp_path: Path) -> None:
+    with closing(Store(gallery_in(tmp_path / "other"))) as other:
         theirs, _ = other.collections.create("staff", BINDING)
         other.people.enroll(theirs, [newcomer("ada", random_units(1, DIMENSION, 4))])
         with closing(open_indexes(other)) as indexes:
@@ -126,7 +129,7 @@ def test_the_snapshot_of_another_gallery_is_found(path: Path, snapshot: Path, tm
 
 @pytest.mark.parametrize(("key", "code"), [(10, "index"), (290, "snapshot")])  # a server notices the newest
 def test_a_row_changed_behind_the_indexs_back_is_found_and_repaired(
-    path: Path, snapshot: Path, key: int, code: str
+    path: GalleryPlace, snapshot: Path, key: int, code: str
 ) -> None:
     assert snapshot.exists()
     execute(
@@ -137,7 +140,9 @@ def test_a_row_changed_behind_the_indexs_back_is_found_and_repaired(
     assert check_gallery(path) == []
 
 
-def test_a_row_deleted_behind_the_indexs_back_is_found_and_repaired(path: Path, snapshot: Path) -> None:
+def test_a_row_deleted_behind_the_indexs_back_is_found_and_repaired(
+    path: GalleryPlace, snapshot: Path
+) -> None:
     assert snapshot.exists()
     execute(path, "DELETE FROM faces WHERE key = 10")
     assert codes(path) == [("staff", "counters", False), ("staff", "index", False)]
@@ -146,7 +151,7 @@ def test_a_row_deleted_behind_the_indexs_back_is_found_and_repaired(path: Path, 
 
 
 def test_a_row_that_no_change_speaks_of_is_found_and_mended_by_an_archive(
-    path: Path, store: Store, staff: Collection, tmp_path: Path
+    path: GalleryPlace, store: Store, staff: Collection, tmp_path: Path
 ) -> None:
     fields = "collection, person, embedding, bundle, identity, created_at"
     execute(
@@ -172,13 +177,15 @@ def test_a_search_structure_that_lacks_rows_is_found(store: Store, staff: Collec
     assert "searches 308 of 310 rows" in comparison.describe()
 
 
-def test_a_gap_in_the_change_sequence_is_found_and_not_called_repaired(path: Path, snapshot: Path) -> None:
+def test_a_gap_in_the_change_sequence_is_found_and_not_called_repaired(
+    path: GalleryPlace, snapshot: Path
+) -> None:
     assert snapshot.exists()
     execute(path, "DELETE FROM changes WHERE sequence = 100")
     assert codes(path, repair=True) == [("staff", "changes", False)]
 
 
-def test_faces_of_another_recogniser_are_found(path: Path, snapshot: Path) -> None:
+def test_faces_of_another_recogniser_are_found(path: GalleryPlace, snapshot: Path) -> None:
     assert snapshot.exists()
     execute(path, "UPDATE faces SET identity = 'other' WHERE key < 4")
     [finding] = check_gallery(path, repair=True)
@@ -197,7 +204,7 @@ def test_faces_of_another_recogniser_are_found(path: Path, snapshot: Path) -> No
     ],
 )
 def test_an_embedding_that_cannot_be_compared_is_found_and_forgetting_its_person_helps(
-    path: Path, store: Store, staff: Collection, embedding: bytes
+    path: GalleryPlace, store: Store, staff: Collection, embedding: bytes
 ) -> None:
     execute(path, "UPDATE faces SET embedding = ? WHERE face_id = 'p305-0'", embedding)
     [finding] = check_gallery(path, repair=True)
@@ -207,13 +214,17 @@ def test_an_embedding_that_cannot_be_compared_is_found_and_forgetting_its_person
     assert check_gallery(path) == []
 
 
-def test_rows_that_belong_to_nothing_are_found(path: Path, snapshot: Path) -> None:
+@pytest.mark.sqlite
+def test_rows_that_belong_to_nothing_are_found(path: GalleryPlace, snapshot: Path) -> None:
     assert snapshot.exists()
     execute(path, "INSERT INTO answers VALUES (77, 'key', 'hash', '{}', 0)")
     assert codes(path, repair=True) == [(None, "orphans", False)]
 
 
-def test_a_damaged_page_is_found_and_a_backup_asked_for(path: Path, store: Store, staff: Collection) -> None:
+@pytest.mark.sqlite
+def test_a_damaged_page_is_found_and_a_backup_asked_for(
+    path: GalleryPlace, store: Store, staff: Collection
+) -> None:
     assert staff.faces > 300
     store.close()
     content = bytearray(path.read_bytes())
@@ -227,8 +238,13 @@ def test_a_damaged_page_is_found_and_a_backup_asked_for(path: Path, store: Store
     assert codes(path) == [(None, "database", False)]
 
 
+@pytest.mark.sqlite
 def test_a_command_on_a_damaged_gallery_says_so(
-    run: Callable[..., CompletedProcess[str]], path: Path, store: Store, staff: Collection, tmp_path: Path
+    run: Callable[..., CompletedProcess[str]],
+    path: GalleryPlace,
+    store: Store,
+    staff: Collection,
+    tmp_path: Path,
 ) -> None:
     store.close()
     path.write_bytes(path.read_bytes().replace(b"p30", b"\xff\xfe\xfd"))
@@ -243,7 +259,7 @@ def test_a_command_on_a_damaged_gallery_says_so(
     assert not (tmp_path / "out.gz").exists()
 
 
-def test_what_a_stopped_command_left_is_found_unless_it_still_runs(path: Path, store: Store) -> None:
+def test_what_a_stopped_command_left_is_found_unless_it_still_runs(path: GalleryPlace, store: Store) -> None:
     draft = open_draft(store, "staff", "importing", BINDING)
     store.people.enroll(draft, [newcomer("ada", random_units(2, DIMENSION))])
     with drafting(store):
@@ -254,7 +270,9 @@ def test_what_a_stopped_command_left_is_found_unless_it_still_runs(path: Path, s
     assert list_drafts(store) == []
 
 
-def test_a_check_beside_a_busy_writer_finds_nothing(path: Path, store: Store, staff: Collection) -> None:
+def test_a_check_beside_a_busy_writer_finds_nothing(
+    path: GalleryPlace, store: Store, staff: Collection
+) -> None:
     done = threading.Event()
 
     def write() -> None:

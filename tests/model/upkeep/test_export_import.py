@@ -18,12 +18,13 @@ from sameface.model.upkeep import export_import as transfer
 from sameface.model.upkeep.export_import import export_collection, import_collection
 from tests.model.people import everybody, newcomer, random_units
 from tests.model.upkeep.archives import DIMENSION, names, read_lines, write_lines
+from tests.postgres_server import gallery_in
 
 
 def test_what_was_exported_is_imported_with_ids_times_and_crops(
     store: Store, staff: Collection, archive: Path, tmp_path: Path
 ) -> None:
-    with closing(Store(tmp_path / "other" / "gallery.db")) as other:
+    with closing(Store(gallery_in(tmp_path / "other"))) as other:
         imported = import_collection(other, archive)
         assert everybody(other, "staff") == everybody(store, "staff")
     kept = ("name", "store_crops", "bundle", "identity", "dimension", "people", "faces")
@@ -63,7 +64,7 @@ def test_an_export_is_of_one_moment(
     before = everybody(store, "staff")
 
     def write_meanwhile(_what: str, done: int, _total: int | None) -> None:
-        with closing(Store(tmp_path / "gallery.db")) as other:
+        with closing(Store(gallery_in(tmp_path))) as other:
             if done == 1:
                 other.people.delete(staff, "cleo")
                 other.people.enroll(staff, [newcomer("zoe", random_units(1, DIMENSION, 9))])
@@ -93,7 +94,7 @@ def test_others_write_while_a_collection_is_imported_and_nobody_sees_half_of_it(
     seen = []
 
     def write_meanwhile(what: str, done: int, _total: int | None) -> None:
-        with closing(Store(tmp_path / "gallery.db")) as other:
+        with closing(Store(gallery_in(tmp_path))) as other:
             other.people.enroll(staff, [newcomer(f"{what}-{done}", random_units(1, DIMENSION, done))])
             seen.append((names(other), names(other, drafts=True)))
 
@@ -136,6 +137,7 @@ def wait_for_line(process: "subprocess.Popen[str]", wanted: Callable[[str], bool
     pytest.fail("the import ended without that line")
 
 
+@pytest.mark.sqlite
 def test_an_import_that_is_killed_leaves_nothing_visible_and_the_next_one_clears_up(
     store: Store, staff: Collection, tmp_path: Path
 ) -> None:

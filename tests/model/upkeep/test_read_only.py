@@ -19,6 +19,8 @@ from sameface.model.store.store import Store
 from sameface.model.upkeep.export_import import export_collection
 from tests.model.people import newcomer, random_units
 
+pytestmark = pytest.mark.sqlite  # they look into its file
+
 BINDING = Binding(bundle="tiny", identity="abc", dimension=8)
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 24, 1, 2
 LIBC = ctypes.CDLL(None)

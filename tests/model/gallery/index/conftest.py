@@ -13,11 +13,12 @@ from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from tests.model.gallery.index.staff import BINDING, DIMENSION
 from tests.model.people import newcomer, people_like
+from tests.postgres_server import gallery_in
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with closing(Store(tmp_path / "gallery.db")) as store:
+    with closing(Store(gallery_in(tmp_path))) as store:
         yield store
 
 

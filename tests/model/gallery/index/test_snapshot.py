@@ -91,6 +91,7 @@ def test_a_snapshot_of_another_store_is_not_taken(
     assert index.size == 0
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("written_since", [0, 40])
 def test_a_backup_that_was_put_back_is_noticed(
     store: Store, staff: Collection, tmp_path: Path, caplog: pytest.LogCaptureFixture, written_since: int

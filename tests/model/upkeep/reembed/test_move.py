@@ -21,6 +21,7 @@ from sameface.model.upkeep import reembed as reembed_module
 from sameface.model.upkeep.reembed import Reembedder
 from tests.model.people import everybody, probe
 from tests.model.upkeep.reembed.moved import PEOPLE, draw_crop, expect_embeddings_of, without_embeddings
+from tests.postgres_server import gallery_in
 
 
 def test_everybody_moves_with_everything_but_the_embeddings(
@@ -39,13 +40,13 @@ def test_everybody_moves_with_everything_but_the_embeddings(
 def test_searches_go_on_with_the_new_recogniser_and_the_old_one_is_told(
     tmp_path: Path, staff: Collection, move: Callable[..., Collection], embedders: dict[str, Embedder]
 ) -> None:
-    with closing(Gallery(tmp_path / "gallery.db", embedders["old"].bundle)) as old:
+    with closing(Gallery(gallery_in(tmp_path), embedders["old"].bundle)) as old:
         old.indexes.renew(staff)
         move()
         with pytest.raises(ModelMismatch, match="new"):
             old.get_collection("staff")
     assert not list((tmp_path / "indexes").glob("*.index"))  # the old embeddings are nowhere
-    with closing(Gallery(tmp_path / "gallery.db", embedders["new"].bundle)) as new:
+    with closing(Gallery(gallery_in(tmp_path), embedders["new"].bundle)) as new:
         [embedding] = embedders["new"].embed([draw_crop(7)])
         [found] = new.search(new.get_collection("staff"), [probe(embedding.values, "")], 1)
         assert (found[0].person_id, found[0].face_id) == ("p3", "face-7")

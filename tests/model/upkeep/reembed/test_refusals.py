@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from sameface.model.data_folder import DataFolder
 from sameface.model.errors import BundleRefused, ReembedRefused
@@ -11,6 +12,7 @@ from sameface.model.photo.embed import Embedder
 from sameface.model.store.drafts import list_drafts
 from sameface.model.store.records import Collection, NewPerson
 from sameface.model.store.store import Store
+from sameface.model.store.tables import faces
 from sameface.model.upkeep.reembed import move_collection
 from tests.model.people import everybody, newcomer, random_units
 from tests.model.upkeep.reembed.moved import PEOPLE, create
@@ -45,7 +47,7 @@ def test_a_crop_that_cannot_be_read_is_named(
     store: Store, staff: Collection, move: Callable[..., Collection]
 ) -> None:
     with store.writing() as connection:
-        connection.exec_driver_sql("UPDATE faces SET crop = x'00' WHERE face_id = 'face-4'")
+        connection.execute(update(faces).where(faces.c.face_id == "face-4").values(crop=b"\0"))
     with pytest.raises(ReembedRefused, match="'face-4' of 'p2'"):
         move()
     store.people.delete(staff, "p2")

@@ -1,0 +1,152 @@
+"""What only PostgreSQL does: writers beside each other, its locks, its order of ids, and its refusals."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sameface.model.data_folder import SharedGallery
+from sameface.model.errors import InvalidArgument, StoreRefused, StoreUnavailable
+from sameface.model.store.migrations import VERSION
+from sameface.model.store.records import Collection
+from sameface.model.store.store import Store
+from tests.model.people import newcomer, random_units
+from tests.model.store.staff import BINDING, DIMENSION
+from tests.postgres_server import ON_POSTGRES, connect_to, gallery_in, the_server
+
+pytestmark = pytest.mark.skipif(not ON_POSTGRES, reason="`make postgres` has a server")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> SharedGallery:
+    place = gallery_in(tmp_path)
+    assert isinstance(place, SharedGallery)
+    return place
+
+
+@pytest.fixture
+def stores(place: SharedGallery) -> Iterator[list[Store]]:
+    """Two machines."""
+    with closing(Store(place)) as here, closing(Store(place)) as there:
+        yield [here, there]
+
+
+def somebody(number: int) -> list:
+    return [newcomer(f"p{number}", random_units(1, DIMENSION, number))]
+
+
+def test_processes_that_open_a_new_database_together_make_one(place: SharedGallery) -> None:
+    with ThreadPoolExecutor(6) as threads:
+        opened = list(threads.map(lambda _: Store(place), range(6)))
+    assert len({store.id for store in opened}) == 1
+    for store in opened:
+        store.close()
+
+
+def test_a_collection_has_one_writer_and_others_do_not_wait_for_it(stores: list[Store]) -> None:
+    here, there = stores
+    first, second = (here.collections.create(name, BINDING)[0] for name in ("first", "second"))
+    waiting = threading.Thread(target=lambda: there.people.enroll(first, somebody(2)))
+    with here.writing() as connection:
+        from sameface.model.store.people import add_people, refuse_gone
+
+        refuse_gone(connection, first)
+        waiting.start()
+        there.people.enroll(second, somebody(1))
+        assert there.collections.get("second").people == 1
+        waiting.join(0.3)
+        assert waiting.is_alive()
+        add_people(connection, first, somebody(1))
+    waiting.join()
+    assert here.collections.get("first").people == 2
+
+
+def test_many_writers_of_one_collection_number_their_changes_without_a_gap(stores: list[Store]) -> None:
+    staff, _ = stores[0].collections.create("staff", BINDING)
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda n: stores[n % 2].people.enroll(staff, somebody(n)), range(200)))
+    staff = stores[1].collections.get("staff")
+    assert (staff.people, staff.faces, staff.revision) == (200, 200, 200)
+    keys = [key for block in stores[1].changes.since(staff, 0) for key in block.came.faces]
+    assert keys == sorted(keys)
+    assert len(keys) == 200
+
+
+def test_two_who_make_the_same_collection_get_the_same_one(stores: list[Store]) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        for number in range(20):
+            name = f"c{number}"
+            made = list(threads.map(lambda store, name=name: store.collections.create(name, BINDING), stores))
+            assert len({collection.key for collection, _ in made}) == 1
+            assert sorted(new for _, new in made) == [False, True]
+
+
+def test_ids_are_in_the_order_of_their_bytes(stores: list[Store]) -> None:
+    staff, _ = stores[0].collections.create("staff", BINDING)
+    ids = ["a", "B", "_", "a-b", "ab", "A", "~", "10", "9", "a.b"]
+    stores[0].people.enroll(staff, [newcomer(each, random_units(1, DIMENSION)) for each in ids])
+    assert [person.person_id for person in stores[1].people.page(staff, 100)] == sorted(ids)
+    assert [person.person_id for person in stores[1].people.page(staff, 2, "a")] == ["a-b", "a.b"]
+
+
+def test_a_snapshot_does_not_change_while_others_write(stores: list[Store]) -> None:
+    here, there = stores
+    staff, _ = here.collections.create("staff", BINDING)
+    with here.frozen():
+        assert here.collections.get("staff").people == 0
+        there.people.enroll(staff, somebody(1))
+        assert here.collections.get("staff").people == 0
+        assert here.changes.latest(staff) == 1
+    assert here.collections.get("staff").people == 1
+
+
+def test_text_that_it_cannot_keep_is_refused_and_not_quoted(stores: list[Store]) -> None:
+    staff, _ = stores[0].collections.create("staff", BINDING)
+    [person] = somebody(1)
+    with pytest.raises(InvalidArgument, match="NUL") as refused:
+        stores[0].people.enroll(staff, [replace(person, name="se\0cret")])
+    assert "cret" not in refused.value.detail
+    assert stores[0].collections.get("staff").people == 0
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://u:secret@[", "nonsense", "postgresql://u:secret@127.0.0.1/x?sslmode=bad"]
+)
+def test_a_wrong_url_is_said_without_printing_it(url: str, tmp_path: Path) -> None:
+    with pytest.raises(StoreRefused, match="no PostgreSQL URL") as refused:
+        Store(SharedGallery(url, tmp_path))
+    assert "secret" not in refused.value.detail
+
+
+def test_a_wrong_user_database_or_host_is_said_without_printing_it(tmp_path: Path) -> None:
+    uri = the_server().server.get_uri()
+    for url in (uri.replace("postgres:@", "nobody:secret@"), uri.replace("/postgres?", "/missing?")):
+        with pytest.raises(StoreRefused) as refused:
+            Store(SharedGallery(url, tmp_path))
+        assert not any(word in refused.value.detail for word in ("secret", "nobody", "missing"))
+    with pytest.raises(StoreUnavailable) as away:
+        Store(SharedGallery("postgresql://nobody:secret@127.0.0.1:1/x", tmp_path))
+    assert not any(word in away.value.detail for word in ("secret", "nobody", "127"))
+
+
+@pytest.mark.parametrize(("oldest", "opens"), [(str(VERSION), True), ("99", False)])
+def test_a_newer_database_opens_if_it_says_that_older_code_may_use_it(
+    place: SharedGallery, oldest: str, opens: bool
+) -> None:
+    Store(place).close()
+    with connect_to(place) as connection, connection:
+        connection.execute("UPDATE about SET value = '99' WHERE key = 'version'")
+        connection.execute("UPDATE about SET value = %s WHERE key = 'oldest'", [oldest])
+        connection.execute("ALTER TABLE collections ADD COLUMN invented varchar")
+    if not opens:
+        with pytest.raises(StoreRefused, match="install a newer one"):
+            Store(place)
+        return
+    with closing(Store(place)) as store:
+        staff: Collection = store.collections.create("staff", BINDING)[0]
+        store.people.enroll(staff, somebody(1))
+        assert store.collections.get("staff").people == 1
