@@ -1,7 +1,7 @@
 """People and their faces in the store: enrol, read, change, delete."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, update
@@ -168,28 +168,29 @@ def find_people(connection: Connection, collection: Collection, person_ids: Sequ
 def add_people(connection: Connection, collection: Collection, newcomers: Sequence[NewPerson]) -> None:
     """Add people with their faces; raises if `may_exist` or `must_exist` of a newcomer is not fulfilled."""
     known = find_people(connection, collection, [newcomer.person_id for newcomer in newcomers])
-    before = frozenset(known)
+    new: dict[str, NewPerson] = {}
     for newcomer in newcomers:
-        if newcomer.person_id not in known:
+        if newcomer.person_id not in known and newcomer.person_id not in new:
             if newcomer.must_exist:
                 raise PersonNotFound(f"There is no person {newcomer.person_id!r} in {collection.name!r}.")
-            known[newcomer.person_id] = add_person(connection, collection, newcomer)
+            new[newcomer.person_id] = newcomer
         elif not (newcomer.may_exist or newcomer.must_exist):
             raise AlreadyExists(
                 f"There is a person {newcomer.person_id!r} in {collection.name!r} already: add the faces to"
                 f" this person (POST .../people/{newcomer.person_id}/faces), or choose another id."
             )
+    known |= insert_people(connection, collection, list(new.values()))
     added, revision = add_faces(connection, collection, known, newcomers)
-    add_to_counters(connection, collection, people=len(known) - len(before), faces=added)
+    add_to_counters(connection, collection, people=len(new), faces=added)
     if collection.draft is None:  # a draft is in the audit once it is published
-        record_newcomers(connection, collection, newcomers, before, revision)
+        record_newcomers(connection, collection, newcomers, known.keys() - new.keys(), revision)
 
 
 def record_newcomers(
     connection: Connection,
     collection: Collection,
     newcomers: Sequence[NewPerson],
-    known: frozenset[str],
+    known: Set[str],
     revision: int,
 ) -> None:
     """Put each newcomer into the audit: enrolled, or with faces added to a person who was `known`."""
@@ -203,16 +204,26 @@ def record_newcomers(
     record_entries(connection, entries)
 
 
-def add_person(connection: Connection, collection: Collection, newcomer: NewPerson) -> int:
-    """Insert a person; returns the key."""
-    values = {
-        "collection": collection.key,
-        "person_id": newcomer.person_id,
-        "name": newcomer.name,
-        "metadata": newcomer.metadata,
-        "created_at": time.time() if newcomer.created_at is None else newcomer.created_at,
-    }
-    return int(connection.execute(insert(people).values(values).returning(people.c.key)).scalar_one())
+def insert_people(
+    connection: Connection, collection: Collection, newcomers: Sequence[NewPerson]
+) -> dict[str, int]:
+    """Insert people, all in one statement; returns their keys by id."""
+    rows = [
+        {
+            "collection": collection.key,
+            "person_id": newcomer.person_id,
+            "name": newcomer.name,
+            "metadata": newcomer.metadata,
+            "created_at": time.time() if newcomer.created_at is None else newcomer.created_at,
+        }
+        for newcomer in newcomers
+    ]
+    if not rows:
+        return {}
+    added = connection.execute(
+        insert(people).returning(people.c.person_id, people.c.key, sort_by_parameter_order=True), rows
+    )
+    return {row.person_id: row.key for row in added}
 
 
 def remove_person(connection: Connection, collection: Collection, person: int) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 import time
 
 import httpx
+import pytest
 
 from sameface.api.store_check import CHECK_SECONDS
 from sameface.model.bundles.bundle import load_bundle
@@ -45,6 +46,7 @@ def test_models_are_listed_with_hash_and_licence(client: httpx.Client, data) -> 
     assert recogniser["licence"] == "Apache-2.0"
 
 
+@pytest.mark.sqlite
 def test_it_is_not_ready_while_the_store_cannot_be_read(serve, tmp_path) -> None:
     gallery, aside = tmp_path / "gallery.db", tmp_path / "aside.db"
     with serve(data=tmp_path) as client:
