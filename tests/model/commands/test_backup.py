@@ -9,12 +9,15 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import httpx
+import pytest
 
 from sameface.model.store.store import Store
 from tests.api.collections import enrol, identify
 from tests.conftest import Serve, wait_for
 from tests.networks import build_recogniser
 from tests.pictures import photo_of
+
+pytestmark = pytest.mark.sqlite  # PostgreSQL has tools of its own
 
 Command = Callable[..., "CompletedProcess[str]"]
 

@@ -15,6 +15,7 @@ from sameface.model.decision.calibration_files import save_calibration
 from tests.conftest import Serve, address_of
 from tests.model.calibrated import calibrate_bundle, measure
 from tests.pictures import photo_of
+from tests.postgres_server import gallery_in
 
 Command = Callable[..., "CompletedProcess[str]"]
 
@@ -27,7 +28,7 @@ def home(data: Path, tmp_path: Path) -> Path:
     calibrate_bundle(load_bundle(home / "models" / "recogniser"), "shipped")
     bundle = load_bundle(home / "models" / "recogniser")
     for name in ("mine", "other"):
-        save_calibration(measure(bundle, name), bundle, home / "gallery.db")
+        save_calibration(measure(bundle, name), bundle, gallery_in(home))
     return home
 
 
@@ -74,6 +75,7 @@ def test_one_is_shown_and_what_is_shown_can_go_with_the_bundle(sameface: Command
     assert (nobody.returncode, nobody.stderr.partition(":")[0]) == (2, "calibration_not_found")
 
 
+@pytest.mark.sqlite
 def test_the_one_that_is_chosen_decides_for_the_cli_the_server_and_python(
     sameface: Command, start, home: Path, tmp_path: Path
 ) -> None:

@@ -72,6 +72,7 @@ def test_a_damaged_file_is_refused_in_one_sentence(sameface: Command, tmp_path: 
         assert "Traceback" not in result.stderr
 
 
+@pytest.mark.sqlite
 def test_a_gallery_is_checked_and_repaired(sameface: Command, tmp_path: Path) -> None:
     assert "agree" in sameface("gallery", "check").stdout
     with closing(sqlite3.connect(tmp_path / "home" / "gallery.db")) as connection, connection:
