@@ -2418,7 +2418,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -2917,7 +2917,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -3094,7 +3094,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -3204,7 +3204,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -3327,7 +3327,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -3471,7 +3471,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -3608,7 +3608,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -3745,7 +3745,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -3929,7 +3929,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -4068,7 +4068,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -4179,7 +4179,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -4346,7 +4346,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -4538,7 +4538,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -4659,7 +4659,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -4898,7 +4898,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -5267,7 +5267,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -5426,7 +5426,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -5682,7 +5682,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -5783,7 +5783,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -5950,7 +5950,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -6467,7 +6467,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     [name: string]: unknown;
