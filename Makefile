@@ -3,8 +3,8 @@ PYTHON ?= python3.11
 EXTRA  ?= cpu# or gpu
 EXTRA  := $(strip $(EXTRA))
 BIN    := .venv/bin
-POSTGRES := tests/model/store tests/model/gallery tests/model/upkeep tests/model/commands tests/api \
-    tests/test_in_process.py tests/test_serve.py tests/test_workers.py
+POSTGRES := tests/model/store tests/model/access tests/model/gallery tests/model/upkeep tests/model/commands \
+    tests/api tests/test_in_process.py tests/test_serve.py tests/test_workers.py
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: serve test postgres packages browser clients newcomers train-demo torture attack check lint format openapi clean

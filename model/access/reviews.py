@@ -58,7 +58,7 @@ def add_reviews(store: Store, entries: Sequence[StoredEntry]) -> list[AuditedEnt
 def review_entry(store: Store, entry_id: str, reviewer: str, *, confirmed: bool) -> AuditedEntry:
     """Write down that `reviewer` confirmed or rejected a decision; nobody reviews the same one twice."""
     refuse_invalid_id(reviewer, "reviewer")
-    with store.writing() as connection:
+    with store.writing(alone=True) as connection:
         decision = find_entry(connection, entry_id)
         entry = decision.entry
         if entry.action not in DECISIONS or entry.person_id is None:

@@ -29,7 +29,7 @@ class OwnCalibrations:
     def save(self, identity: str, name: str, content: dict[str, Any], *, replacing: bool) -> None:
         """Keep a calibration; raises if there is one of this name, unless `replacing`."""
         same = (calibrations.c.identity == identity) & (calibrations.c.name == name)
-        with self._database.writing() as connection:
+        with self._database.writing(alone=True) as connection:
             if connection.execute(select(calibrations.c.name).where(same)).first() and not replacing:
                 raise AlreadyExists(f"There is a calibration {name!r} already.")
             connection.execute(delete(calibrations).where(same))
@@ -39,7 +39,7 @@ class OwnCalibrations:
 
     def remove(self, identity: str, name: str) -> None:
         """Delete a calibration, and the choice of it."""
-        with self._database.writing() as connection:
+        with self._database.writing(alone=True) as connection:
             for table in (chosen_calibrations, calibrations):
                 same = (table.c.identity == identity) & (table.c.name == name)
                 removed = connection.execute(delete(table).where(same)).rowcount
@@ -49,7 +49,7 @@ class OwnCalibrations:
 
     def choose(self, identity: str, name: str) -> None:
         """Let a bundle decide by the calibration `name`, of the store or of a file."""
-        with self._database.writing() as connection:
+        with self._database.writing(alone=True) as connection:
             connection.execute(delete(chosen_calibrations).where(chosen_calibrations.c.identity == identity))
             connection.execute(insert(chosen_calibrations).values(identity=identity, name=name))
             record_entry(connection, describe("choose_calibration", identity, name))

@@ -40,7 +40,7 @@ class Collections:
     def create(self, name: str, binding: Binding) -> tuple[Collection, bool]:
         """The collection `name` and whether it is new; raises if it exists with another binding."""
         try:
-            with self._database.writing() as connection:
+            with self._database.writing(alone=True) as connection:
                 row = connection.execute(COLLECTION_NAMED, {"name": name}).one_or_none()
                 if row is None:
                     refuse_over_quota(connection, "collections", 1)
@@ -128,6 +128,11 @@ def lies_within(places: Sequence[str] | None) -> ColumnElement[bool]:
             for place in places
         ),
     )
+
+
+def has_quota(counted: str) -> bool:
+    """Whether the faces or collections of whoever acts are limited: then they are counted before a write."""
+    return any(quota.counted == counted for quota in current_actor().quotas)
 
 
 def refuse_over_quota(connection: Connection, counted: str, more: int) -> None:

@@ -35,10 +35,11 @@ class Database(ABC):
         """A connection for one SELECT of the newest state, even if this thread has pinned an older one."""
 
     @abstractmethod
-    def writing(self, *, patient: bool = False) -> AbstractContextManager[Connection]:
+    def writing(self, *, patient: bool = False, alone: bool = False) -> AbstractContextManager[Connection]:
         """A write transaction: on the disk when the block ends, rolled back if it raises.
 
-        `patient` is for statements that may take minutes, and are not to be timed out.
+        `patient` is for statements that may take minutes, and are not to be timed out; `alone` for what
+        belongs to no collection and is read before it is written: there is one such transaction at a time.
         """
 
     @abstractmethod

@@ -36,7 +36,7 @@ class Keys:
 
     def add(self, key: ApiKey) -> ApiKey:
         """Keep a new key; returns it with its number. Two keys cannot have one secret."""
-        with self._database.writing() as connection:
+        with self._database.writing(alone=True) as connection:
             if connection.execute(select(keys.c.key_id).where(keys.c.sha256 == key.sha256)).first():
                 raise AlreadyExists("There is a key with this secret already.")
             record_change(connection, "create_key", key.key_id)
@@ -55,7 +55,7 @@ class Keys:
 
     def rotate(self, key_id: str, sha256: str, grace_seconds: float) -> ApiKey:
         """Give a key another secret; the one before works for `grace_seconds` more, if it still did."""
-        with self._database.writing() as connection:
+        with self._database.writing(alone=True) as connection:
             former = read_key(connection, key_id)
             if former.revoked_at is not None:
                 raise KeyNotFound(f"The key {key_id!r} is revoked: make a new one.")
@@ -65,7 +65,7 @@ class Keys:
 
     def revoke(self, key_id: str) -> ApiKey:
         """End a key for good; one that is revoked already stays as it is."""
-        with self._database.writing() as connection:
+        with self._database.writing(alone=True) as connection:
             key = read_key(connection, key_id)
             if key.revoked_at is not None:
                 return key
@@ -75,7 +75,7 @@ class Keys:
         """Remember that keys were used in the hour of `now`, unless a later hour is known."""
         hour = now - now % HOUR
         earlier = func.coalesce(keys.c.last_used_at, 0.0) < hour
-        with self._database.writing() as connection:
+        with self._database.writing(alone=True) as connection:
             connection.execute(
                 update(keys).where(keys.c.key_id.in_(key_ids) & earlier).values(last_used_at=hour)
             )

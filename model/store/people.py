@@ -10,7 +10,7 @@ from sameface.model.errors import AlreadyExists, FaceNotFound, PersonNotFound
 from sameface.model.faces import Floats
 from sameface.model.store.audit import Entry, record_entries, record_entry
 from sameface.model.store.changes import read_embeddings, record_changes
-from sameface.model.store.collections import add_to_counters, refuse_gone, refuse_over_quota
+from sameface.model.store.collections import add_to_counters, has_quota, refuse_gone, refuse_over_quota
 from sameface.model.store.database import Database
 from sameface.model.store.idempotency import find_responses, remember_responses
 from sameface.model.store.records import (
@@ -49,7 +49,7 @@ class People:
         A newcomer whose idempotency key was used meanwhile is not enrolled; the response that was remembered
         for it is returned, by its key.
         """
-        with self._database.writing() as connection:
+        with self._database.writing(alone=has_quota("faces")) as connection:
             refuse_gone(connection, collection)
             keys = [response.idempotency_key for response in responses]
             earlier = find_responses(connection, collection, keys)

@@ -86,7 +86,7 @@ class PostgresDatabase(Database):
         return self._autocommit.connect()
 
     @contextmanager
-    def writing(self, *, patient: bool = False) -> Iterator[Connection]:
+    def writing(self, *, patient: bool = False, alone: bool = False) -> Iterator[Connection]:
         """A write transaction: on the server's disk when the block ends, rolled back if it raises.
 
         Writers lock the row of the collection that they write to, so those of others go on.
@@ -94,6 +94,8 @@ class PostgresDatabase(Database):
         with self._writer.begin() as connection:
             if patient:
                 connection.execute(text("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0"))
+            if alone:
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK_KEY})"), {"name": "alone"})
             yield connection
 
     @contextmanager

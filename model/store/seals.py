@@ -18,6 +18,10 @@ SEALS_AT_ONCE = 500
 Heads: TypeAlias = dict[str, list[Any]]  # by chain: the number and the hash of its last entry
 Sign: TypeAlias = Callable[[bytes], str]
 
+# A chain that is being written at this moment is left to the next seal or cut: to wait for its writer, who
+# may be waiting too, could be a deadlock.
+LOCK_CHAINS = select(chains).with_for_update(skip_locked=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Seal:
@@ -49,8 +53,8 @@ class Seals:
 
     def add(self, sign: Sign, now: float) -> Seal | None:
         """Seal all entries that are not sealed yet; returns the seal, None if there are no such entries."""
-        unsealed = select(chains).where(chains.c.number > chains.c.sealed).with_for_update()
-        with self._database.writing() as connection:
+        unsealed = LOCK_CHAINS.where(chains.c.number > chains.c.sealed)
+        with self._database.writing(alone=True) as connection:
             heads = {row.chain: [row.number, row.hash] for row in connection.execute(unsealed)}
             if not heads:
                 return None
@@ -69,7 +73,7 @@ class Seals:
         seals is one that is signed anew, with the heads after which the kept entries go on.
         """
         oldest = select(seals).order_by(seals.c.number).limit(SEALS_AT_ONCE)
-        with self._database.writing() as connection:
+        with self._database.writing(alone=True) as connection:
             found = [Seal(**row._mapping) for row in connection.execute(oldest)]
             start: Heads = {}
             gone, last = 0, None
@@ -147,7 +151,7 @@ def delete_entries(connection: Connection, chain: str, upto: int) -> int:
 def drop_ended(connection: Connection, start: Heads) -> Heads:
     """Delete the chains that have no entry after `start`; returns the heads of the others."""
     kept = dict(start)
-    for row in connection.execute(select(chains).with_for_update()).all():
+    for row in connection.execute(LOCK_CHAINS).all():
         if start.get(row.chain, [-1])[0] == row.number:
             connection.execute(delete(chains).where(chains.c.chain == row.chain))
             del kept[row.chain]

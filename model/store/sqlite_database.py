@@ -56,8 +56,8 @@ class SqliteDatabase(Database):
         return nullcontext(self.thread.autocommit)
 
     @contextmanager
-    def writing(self, *, patient: bool = False) -> Iterator[Connection]:  # noqa: ARG002
-        """A write transaction: on the disk when the block ends, rolled back if it raises."""
+    def writing(self, **_: bool) -> Iterator[Connection]:
+        """A write transaction: on the disk when the block ends, rolled back if it raises; always alone."""
         self.refuse_read_only()
         self.check()  # a new connection would replay this database's log into a file that replaced it
         with self._writer.begin() as connection:

@@ -74,9 +74,9 @@ class Store:
         """One snapshot for everything that this thread reads in the block."""
         return self._database.pinned()
 
-    def writing(self, *, patient: bool = False) -> AbstractContextManager[Connection]:
-        """One write transaction for the block; `patient` if a statement of it may take minutes."""
-        return self._database.writing(patient=patient)
+    def writing(self, *, patient: bool = False, alone: bool = False) -> AbstractContextManager[Connection]:
+        """One write transaction for the block; `patient` and `alone` as `Database.writing` has them."""
+        return self._database.writing(patient=patient, alone=alone)
 
     def locked(self, name: str, *, wait: bool = False) -> AbstractContextManager[bool]:
         """Hold the lock `name` between all processes; yields False if another holds it, unless `wait`."""

@@ -6108,7 +6108,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -6285,7 +6285,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */

@@ -8,6 +8,7 @@ import pytest
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from tests.model.store.staff import BINDING
+from tests.postgres_server import gallery_in
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +19,7 @@ def _no_key_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store(tmp_path / "gallery.db")
+    store = Store(gallery_in(tmp_path))
     yield store
     store.close()
 

@@ -1,6 +1,5 @@
 """Whatever is done to the audit behind its back is found."""
 
-import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -9,12 +8,14 @@ import pytest
 
 from sameface.model.access.check_audit import check_audit
 from sameface.model.access.seals import cut_audit, seal_audit
+from sameface.model.data_folder import folder_of
 from sameface.model.errors import SecretKeyRefused
 from sameface.model.store.audit import Entry
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from tests.model.people import newcomer, random_units
 from tests.model.store.staff import BINDING, DIMENSION
+from tests.postgres_server import connect_to
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def audited(store: Store, staff: Collection) -> Store:
     """A store with two chains, two seals and entries after the second."""
     for number in range(3):
         store.people.enroll(staff, [newcomer(f"p{number}", random_units(1, DIMENSION, number))])
-    with closing(Store(store.path)) as other:  # another process's chain
+    with closing(Store(store.place)) as other:  # another process's chain
         other.collections.create("guests", BINDING)
         other.people.update(staff, "p0", {"name": "Ada"})
     seal_audit(store)
@@ -35,7 +36,7 @@ def audited(store: Store, staff: Collection) -> Store:
 
 
 def tamper(store: Store, statement: str) -> None:
-    with closing(sqlite3.connect(store.path)) as connection, connection:
+    with connect_to(store.place) as connection, connection:
         assert connection.execute(statement).rowcount > 0
 
 
@@ -60,7 +61,7 @@ FORGERIES = {
     " hash FROM audit WHERE key = 1",
     "a removed seal": "DELETE FROM seals WHERE number = 1",
     "an altered seal": "UPDATE seals SET time = time + 1 WHERE number = 2",
-    "a forged cut": "UPDATE seals SET is_cut = 1 WHERE number = 1",
+    "a forged cut": "UPDATE seals SET is_cut = true WHERE number = 1",
 }
 
 
@@ -84,7 +85,7 @@ def test_another_secret_key_does_not_verify(audited: Store, monkeypatch: pytest.
 
 
 def test_a_lost_key_is_said_and_not_made_anew(audited: Store) -> None:
-    path = audited.path.parent / "secret.key"
+    path = folder_of(audited.place) / "secret.key"
     path.unlink()
     with pytest.raises(SecretKeyRefused):
         check_audit(audited)

@@ -1,7 +1,6 @@
 """The commands about the audit, run as a user runs them."""
 
 import json
-import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from sameface.model.store.store import Store
 from tests.model.people import newcomer, random_units
 from tests.model.store.staff import BINDING, DIMENSION
+from tests.postgres_server import connect_to, gallery_in
 
 Command = Callable[..., "CompletedProcess[str]"]
 
@@ -19,7 +19,7 @@ Command = Callable[..., "CompletedProcess[str]"]
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A data folder with a person who was enrolled and forgotten."""
-    with closing(Store(tmp_path / "home/gallery.db")) as store:
+    with closing(Store(gallery_in(tmp_path / "home"))) as store:
         staff, _ = store.collections.create("staff", BINDING)
         store.people.enroll(staff, [newcomer("ada", random_units(1, DIMENSION))])
         store.people.delete(staff, "ada")
@@ -50,7 +50,7 @@ def test_an_audit_is_exported_and_both_are_verified(audit: Command, tmp_path: Pa
 
 def test_a_forgery_is_said_and_ends_with_1(audit: Command, home: Path, tmp_path: Path) -> None:
     audit("export", tmp_path / "audit.jsonl")
-    with closing(sqlite3.connect(home / "gallery.db")) as connection, connection:
+    with connect_to(gallery_in(home)) as connection, connection:
         connection.execute("DELETE FROM audit WHERE action = 'forget_person'")
     forged = audit("verify")
     assert forged.returncode == 1

@@ -86,6 +86,7 @@ def rename_often(store: Store, staff: Collection) -> None:
         store.people.update(staff, "ada", {"name": f"n{number}"})
 
 
+@pytest.mark.sqlite  # whose file alone can be given a size
 def test_a_change_is_refused_if_there_is_no_room_for_its_entry(store: Store, staff: Collection) -> None:
     store.people.enroll(staff, [newcomer("ada", random_units(1, DIMENSION))])
     with store.writing() as connection:
