@@ -4,7 +4,8 @@ EXTRA  ?= cpu# or gpu
 EXTRA  := $(strip $(EXTRA))
 BIN    := .venv/bin
 POSTGRES := tests/model/store tests/model/access tests/model/gallery tests/model/upkeep tests/model/commands \
-    tests/api tests/test_in_process.py tests/test_serve.py tests/test_workers.py
+    tests/api/access tests/api/routes tests/api/test_database_away.py tests/api/test_safekeeping.py \
+    tests/api/test_threads.py tests/test_in_process.py tests/test_workers.py tests/test_keys_of_workers.py
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: serve test postgres packages browser clients newcomers train-demo torture attack check lint format openapi clean
@@ -20,7 +21,7 @@ test: .venv/developing-$(EXTRA)
 # The same tests with their galleries in PostgreSQL, whose server comes as a wheel; skipped with a line where it
 # cannot be started.
 postgres: .venv/developing-$(EXTRA)
-	SAMEFACE_TEST_DATABASE=postgresql $(BIN)/pytest -m 'not sqlite' $(POSTGRES)
+	TEST_DATABASE=postgresql $(BIN)/pytest -m 'not sqlite' $(POSTGRES)
 
 # What users install, each kind in a fresh environment without torch: two minutes, so it is no part of `test`.
 packages: .venv/developing-$(EXTRA)

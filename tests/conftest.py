@@ -2,6 +2,7 @@
 
 import os
 import re
+import secrets
 import signal
 import socket
 import subprocess
@@ -26,7 +27,7 @@ from sameface.model.errors import PullFailed
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
 from tests.api.collections import make_collection
 from tests.networks import build_detector, build_recogniser
-from tests.postgres_server import database_of, remove_server
+from tests.postgres_server import ON_POSTGRES, database_of, remove_server
 
 Serve = Callable[..., "contextmanager[httpx.Client]"]
 TEST_DATA = Path("~/.cache/sameface-tests").expanduser()
@@ -37,7 +38,6 @@ def _forget_settings_of_the_developer() -> Iterator[None]:
     """The environment of whoever runs the tests is not part of them."""
     with pytest.MonkeyPatch.context() as patch:
         kept = (
-            "SAMEFACE_TEST_DATABASE",
             "SAMEFACE_LFW_TAR",
             "SAMEFACE_KILLS",
             "SAMEFACE_SECONDS",
@@ -45,6 +45,8 @@ def _forget_settings_of_the_developer() -> Iterator[None]:
         )
         for name in [name for name in os.environ if name.startswith("SAMEFACE_") and name not in kept]:
             patch.delenv(name)
+        if ON_POSTGRES:  # where none is drawn
+            patch.setenv("SAMEFACE_SECRET_KEY", secrets.token_hex(32))
         yield
 
 

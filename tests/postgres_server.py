@@ -16,7 +16,7 @@ import pytest
 from sameface.model.data_folder import GalleryPlace, SharedGallery
 
 # `make postgres` sets it: the same tests then keep their galleries in PostgreSQL.
-ON_POSTGRES = os.environ.get("SAMEFACE_TEST_DATABASE") == "postgresql"
+ON_POSTGRES = os.environ.get("TEST_DATABASE") == "postgresql"
 
 
 class PostgresServer:

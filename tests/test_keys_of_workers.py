@@ -12,6 +12,7 @@ from sameface.model.store.store import Store
 from tests.api.keys import add_key, bearer
 from tests.conftest import address_of, wait_for
 from tests.pictures import photo_of
+from tests.postgres_server import gallery_in
 from tests.test_workers import TWO, workers_of
 
 CLIENTS = 64
@@ -19,7 +20,7 @@ ASKED = 4  # photos that each client sends, or tries to
 
 
 def test_a_limit_holds_over_processes_and_costs_others_nothing(start, tmp_path: Path) -> None:
-    with closing(Store(tmp_path / "gallery.db")) as store:
+    with closing(Store(gallery_in(tmp_path))) as store:
         limited, _ = add_key(store, "read", limits=KeyLimits(photos_per_minute=60))
         free, _ = add_key(store, "read")
     process = start(*TWO, SAMEFACE_DATA=str(tmp_path), SAMEFACE_QUEUE="100")
@@ -53,7 +54,7 @@ def test_a_key_that_is_revoked_stops_working_in_every_process_within_a_second(st
         return {httpx.get(f"{address}/v1/models", headers=headers).status_code for _ in range(20)}
 
     assert answers() == {200}
-    with closing(Store(tmp_path / "gallery.db")) as store:
+    with closing(Store(gallery_in(tmp_path))) as store:
         secret, key = add_key(store, "read")
         time.sleep(1)
         assert answers() == {401}
@@ -67,7 +68,7 @@ def test_off_loopback_a_server_starts_with_a_key_in_the_store(start, tmp_path: P
     refused = start("--host", "0.0.0.0", SAMEFACE_DATA=str(tmp_path))
     assert "keys create" in refused.stdout.read()
     assert refused.wait(timeout=20) == 2
-    with closing(Store(tmp_path / "gallery.db")) as store:
+    with closing(Store(gallery_in(tmp_path))) as store:
         secret, _ = add_key(store, "read")
     address = address_of(start("--host", "0.0.0.0", SAMEFACE_DATA=str(tmp_path)))
     local = f"http://127.0.0.1:{address.port}/v1/models"

@@ -1,6 +1,7 @@
 """Signs the audit: a seal from time to time, and the cut that retention leaves."""
 
 import time
+from pathlib import Path
 
 from sameface.model.access.secret_key import SecretKey, load_secret_key
 from sameface.model.data_folder import folder_of
@@ -17,8 +18,11 @@ def sign_with(key: SecretKey, content: bytes) -> str:
 
 
 def key_of(store: Store, *, make: bool = True) -> SecretKey:
-    """The secret key that belongs to a store: of the environment, or of its data folder."""
-    return load_secret_key(folder_of(store.place), make=make)
+    """The secret key that belongs to a store: of the environment, or of its data folder.
+
+    There it is made if it is missing, but not for a gallery of several machines: each would make another.
+    """
+    return load_secret_key(folder_of(store.place), make=make and isinstance(store.place, Path))
 
 
 def seal_audit(store: Store) -> Seal | None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sameface.model.access.secret_key import load_secret_key
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from tests.model.store.staff import BINDING
@@ -19,6 +20,7 @@ def _no_key_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
+    load_secret_key(tmp_path)  # none is drawn for a gallery in PostgreSQL
     store = Store(gallery_in(tmp_path))
     yield store
     store.close()

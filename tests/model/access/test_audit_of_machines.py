@@ -8,9 +8,11 @@ from contextlib import closing
 import pytest
 
 from sameface.model.access.check_audit import check_audit
+from sameface.model.access.decisions import Decisions
 from sameface.model.access.reviews import review_entry
 from sameface.model.access.seals import cut_audit, seal_audit
-from sameface.model.errors import AlreadyExists
+from sameface.model.data_folder import folder_of
+from sameface.model.errors import AlreadyExists, SecretKeyRefused
 from sameface.model.store.api_key import KeyLimits
 from sameface.model.store.audit import Entry, Wanted
 from sameface.model.store.records import Collection
@@ -18,6 +20,7 @@ from sameface.model.store.store import Store
 from tests.api.keys import add_key
 from tests.model.people import newcomer, random_units
 from tests.model.store.staff import BINDING, DIMENSION
+from tests.postgres_server import ON_POSTGRES
 
 
 @pytest.fixture
@@ -86,6 +89,15 @@ def test_one_person_reviews_a_decision_once(stores: list[Store], staff: Collecti
     )
     assert sum(not isinstance(answer, AlreadyExists) for answer in answers) == 1
     assert len(stores[0].audit.reviews_of([decision.entry_id])[decision.entry_id]) == 1
+
+
+@pytest.mark.skipif(not ON_POSTGRES, reason="`make postgres` has a server")
+def test_machines_must_be_given_a_secret_key(store: Store) -> None:
+    path = folder_of(store.place) / "secret.key"
+    path.unlink()
+    with pytest.raises(SecretKeyRefused, match="SAMEFACE_SECRET_KEY"):
+        Decisions(store, 365)
+    assert not path.exists()
 
 
 def test_every_change_of_keys_is_counted(stores: list[Store]) -> None:

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from sameface.model.data_folder import SharedGallery
-from sameface.model.errors import InvalidArgument, StoreRefused, StoreUnavailable
+from sameface.model.errors import BackupRefused, InvalidArgument, StoreRefused, StoreUnavailable
 from sameface.model.store.migrations import VERSION
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
+from sameface.model.upkeep.backup import back_up
 from tests.model.people import newcomer, random_units
 from tests.model.store.staff import BINDING, DIMENSION
 from tests.postgres_server import ON_POSTGRES, connect_to, gallery_in, the_server
@@ -111,6 +112,12 @@ def test_text_that_it_cannot_keep_is_refused_and_not_quoted(stores: list[Store])
         stores[0].people.enroll(staff, [replace(person, name="se\0cret")])
     assert "cret" not in refused.value.detail
     assert stores[0].collections.get("staff").people == 0
+
+
+def test_a_backup_is_left_to_its_own_tools(stores: list[Store], tmp_path: Path) -> None:
+    with pytest.raises(BackupRefused, match="pg_dump"):
+        back_up(stores[0], tmp_path / "backup")
+    assert not (tmp_path / "backup").exists()
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,8 @@ from sameface.model.upkeep.check_gallery import check_gallery
 from tests.model.people import everybody, newcomer, random_units
 from tests.model.upkeep.archives import BINDING, DIMENSION
 
+pytestmark = pytest.mark.sqlite  # PostgreSQL has tools of its own
+
 
 @pytest.fixture
 def backup(store: Store, staff: Collection, tmp_path: Path) -> Path:

@@ -18,6 +18,8 @@ from sameface.model.upkeep.backup_file import MANIFEST_BYTES, hash_backup, read_
 from sameface.model.upkeep.scheduled_backups import BackupPlan, ScheduledBackups, Stopped
 from tests.conftest import wait_for
 
+pytestmark = pytest.mark.sqlite  # PostgreSQL has tools of its own
+
 HOUR = 3600.0
 
 
