@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
-from sameface.model.errors import AlreadyExists, KeyNotFound
 from sameface.model.data_folder import GalleryPlace
+from sameface.model.errors import AlreadyExists, KeyNotFound
 from sameface.model.store.api_key import ApiKey, KeyLimits
 from sameface.model.store.audit import Entry, record_entry
 from sameface.model.store.database import Database
