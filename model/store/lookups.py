@@ -23,8 +23,8 @@ class Lookups:
 
     def called(self, collection: Collection, name: str) -> str | None:
         """The id of the first person of this name, without regard to case; who has no name goes by the id."""
-        # SQLite's lower() knows ASCII alone: names with other letters are compared here.
-        likely = (func.lower(LABEL) == name.lower()) | LABEL.op("GLOB")("*[^ -~]*")
+        # A database's lower() may know ASCII alone: names with other letters are compared here.
+        likely = (func.lower(LABEL) == name.lower()) | LABEL.regexp_match("[^ -~]")
         wanted = select(people.c.person_id, LABEL).where((people.c.collection == collection.key) & likely)
         with self._database.reading() as connection:
             for person_id, known in connection.execute(wanted.order_by(people.c.key)):
