@@ -43,6 +43,7 @@ ANSWERS: dict[str, tuple[int, int]] = {
     "not_ready": (503, 0),
     "store_damaged": (503, 0),
     "store_refused": (503, 0),
+    "store_unavailable": (503, 0),
     "timed_out": (503, 0),
     "storage_full": (507, 0),
 }
