@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from sameface.model.errors import Overloaded
 from sameface.model.observer import SILENT, Observer
@@ -101,6 +101,8 @@ class WorkQueue:
         self.observer.stage("queue", start - job.asked)
         try:
             return job.do()
+        except Unwanted:
+            return cast("Result", None)  # which nobody reads: an exception would be reported as never read
         finally:
             self._seconds_per_job += SMOOTHING * (time.perf_counter() - start - self._seconds_per_job)
 

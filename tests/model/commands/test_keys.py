@@ -1,14 +1,12 @@
 """`sameface keys`: it needs a data folder and no networks."""
 
 import json
-from contextlib import closing
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 
 from sameface.model.access.keys import hash_secret, parse_entry
-from sameface.model.store.store import Store
 
 
 @pytest.fixture
@@ -97,13 +95,13 @@ def test_new_key_still_works_and_says_what_it_is_called_now(
 OWN = "1c0b7f3e-5d1e-4f0a-9a53-0c7c2f6f9a11"
 
 
-def test_a_key_of_compreface_is_a_uuid_and_makes_its_collection(keys, tmp_path: Path) -> None:
+def test_a_key_of_compreface_is_a_uuid_and_makes_its_collection(keys, run, tmp_path: Path) -> None:
     words = ("create", "--name", "cam", "--compreface", "family", "--scope", "search", "--json")
     made = made_by(keys(*words))
     assert str(UUID(made["secret"])) == made["secret"]
     assert (made["collections"], made["service"]) == (["family"], "compreface/recognition")
-    with closing(Store(tmp_path / "data" / "gallery.db")) as store:
-        assert store.collections.get("family").people == 0
+    [collection] = made_by(run("collections", "--json", "--data", tmp_path / "data"))["items"]
+    assert (collection["name"], collection["people"]) == ("family", 0)
     kept = made_by(keys(*words, "--service", "detection", "--key", OWN.upper()))
     assert (kept["secret"], kept["service"]) == (OWN, "compreface/detection")
     assert UUID(made_by(keys("rotate", kept["key_id"], "--json"))["secret"]) != UUID(OWN)
