@@ -16,9 +16,9 @@ from sqlalchemy import Connection, Select, bindparam, insert, select, update
 
 from sameface.model.actor import Actor, current_actor
 from sameface.model.errors import EntryNotFound
-from sameface.model.store.database import Database
+from sameface.model.store.databases.database import Database
+from sameface.model.store.databases.tables import audit, chains
 from sameface.model.store.records import Collection, write_time
-from sameface.model.store.tables import audit, chains
 
 FIRST = ""  # the hash before the first entry of a chain
 DECISIONS = ("verify", "identify")

@@ -7,9 +7,9 @@ import numpy as np
 from sqlalchemy import Connection, Select, exists, insert, select, update
 
 from sameface.model.faces import Floats, Keys
-from sameface.model.store.database import Database, damaged
+from sameface.model.store.databases.database import Database, damaged
+from sameface.model.store.databases.tables import changes, collections, faces
 from sameface.model.store.records import Collection, FaceBlock, FaceChanges
-from sameface.model.store.tables import changes, collections, faces
 
 ROWS_AT_ONCE = 2_000
 

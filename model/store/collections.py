@@ -21,9 +21,9 @@ from sameface.model.actor import current_actor
 from sameface.model.errors import AlreadyExists, CollectionNotFound, RateLimited
 from sameface.model.store.api_key import ANYTHING
 from sameface.model.store.audit import Entry, record_entry
-from sameface.model.store.database import Database
+from sameface.model.store.databases.database import Database
+from sameface.model.store.databases.tables import collections
 from sameface.model.store.records import Binding, Collection
-from sameface.model.store.tables import collections
 
 # Built once: every search runs this query, and SQLAlchemy takes longer to build it than SQLite to run it.
 COLLECTION_NAMED = select(collections).where(

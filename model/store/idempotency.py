@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, delete, insert, select, tuple_
 
-from sameface.model.store.database import Database, Now
+from sameface.model.store.databases.database import Database, Now
+from sameface.model.store.databases.tables import remembered_responses
 from sameface.model.store.records import Collection, RememberedResponse
-from sameface.model.store.tables import remembered_responses
 
 KEPT_SECONDS = 24 * 3600
 

@@ -11,9 +11,9 @@ from sameface.model.data_folder import GalleryPlace
 from sameface.model.errors import AlreadyExists, KeyNotFound
 from sameface.model.store.api_key import ApiKey, KeyLimits
 from sameface.model.store.audit import Entry, record_entry
-from sameface.model.store.database import Database
-from sameface.model.store.opening import peeking
-from sameface.model.store.tables import about, keys
+from sameface.model.store.databases.database import Database
+from sameface.model.store.databases.opening import peeking
+from sameface.model.store.databases.tables import about, keys
 
 REVISION = "keys"  # the row of `about` that counts the changes of keys
 HOUR = 3600

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from sqlalchemy import func, select
 
 from sameface.model.errors import FaceNotFound
-from sameface.model.store.database import Database
+from sameface.model.store.databases.database import Database
+from sameface.model.store.databases.tables import faces, people
 from sameface.model.store.records import Collection, FaceOwner
-from sameface.model.store.tables import faces, people
 
 LABEL = func.coalesce(func.nullif(people.c.name, ""), people.c.person_id)  # who has no name goes by the id
 FACES_OF_COLLECTION = select(people.c.person_id, people.c.name, faces.c.face_id, faces.c.crop).join(

@@ -11,7 +11,8 @@ from sameface.model.faces import Floats
 from sameface.model.store.audit import Entry, record_entries, record_entry
 from sameface.model.store.changes import read_embeddings, record_changes
 from sameface.model.store.collections import add_to_counters, has_quota, refuse_gone, refuse_over_quota
-from sameface.model.store.database import Database
+from sameface.model.store.databases.database import Database
+from sameface.model.store.databases.tables import faces, people
 from sameface.model.store.idempotency import find_responses, remember_responses
 from sameface.model.store.records import (
     Collection,
@@ -22,7 +23,6 @@ from sameface.model.store.records import (
     RememberedResponse,
     StoredFace,
 )
-from sameface.model.store.tables import faces, people
 
 # Built once: every search runs this query, and SQLAlchemy takes longer to build it than SQLite to run it.
 OWNERS_OF_FACES = (

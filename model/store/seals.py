@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from sameface.model.store.audit import FIRST, StoredEntry, to_entry, write_compactly
-from sameface.model.store.database import Database
+from sameface.model.store.databases.database import Database
+from sameface.model.store.databases.tables import audit, chains, seals
 from sameface.model.store.records import write_time
-from sameface.model.store.tables import audit, chains, seals
 
 ROWS_AT_ONCE = 2_000  # read or deleted together, while other writers wait
 SEALS_AT_ONCE = 500

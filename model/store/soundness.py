@@ -3,8 +3,8 @@
 from sqlalchemy import Connection, func, select, update
 
 from sameface.model.store.collections import refuse_gone
+from sameface.model.store.databases.tables import changes, collections, faces, people
 from sameface.model.store.records import Collection
-from sameface.model.store.tables import changes, collections, faces, people
 
 
 def count_rows(connection: Connection, collection: Collection) -> tuple[int, int]:

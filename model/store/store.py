@@ -11,12 +11,12 @@ from sameface.model.store.audit import Audit
 from sameface.model.store.calibrations import OwnCalibrations
 from sameface.model.store.changes import Changes
 from sameface.model.store.collections import Collections
-from sameface.model.store.database import OPENING
+from sameface.model.store.databases.database import OPENING
+from sameface.model.store.databases.migrations import migrate, read_about, refuse_other_version
+from sameface.model.store.databases.opening import open_database
 from sameface.model.store.idempotency import IdempotencyKeys
 from sameface.model.store.keys import Keys
 from sameface.model.store.lookups import Lookups
-from sameface.model.store.migrations import migrate, read_about, refuse_other_version
-from sameface.model.store.opening import open_database
 from sameface.model.store.people import People
 from sameface.model.store.seals import Seals
 from sameface.model.store.wholesale import Wholesale

@@ -7,7 +7,8 @@ from sqlalchemy import delete, select
 from sameface.model.store.audit import record_entries, record_entry
 from sameface.model.store.changes import record_changes
 from sameface.model.store.collections import add_to_counters, refuse_gone
-from sameface.model.store.database import Database
+from sameface.model.store.databases.database import Database
+from sameface.model.store.databases.tables import faces, people
 from sameface.model.store.people import (
     add_faces,
     describe_forgotten,
@@ -17,7 +18,6 @@ from sameface.model.store.people import (
     restore_face,
 )
 from sameface.model.store.records import Collection, NewPerson
-from sameface.model.store.tables import faces, people
 
 
 class Wholesale:

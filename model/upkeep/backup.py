@@ -9,10 +9,10 @@ from sameface.model.errors import BackupRefused, SamefaceError, StoreRefused
 from sameface.model.files import exclusive_lock, replacing, sync_folder
 from sameface.model.gallery.index.collection_indexes import delete_snapshots
 from sameface.model.observer import Progress, ignore_progress
-from sameface.model.store.migrations import read_version
+from sameface.model.store.databases.migrations import read_version
+from sameface.model.store.databases.sqlite import copy_database, find_damage, leave_log, reading_file
+from sameface.model.store.databases.sqlite_database import lock_of
 from sameface.model.store.soundness import count_everything
-from sameface.model.store.sqlite import copy_database, find_damage, leave_log, reading_file
-from sameface.model.store.sqlite_database import lock_of
 from sameface.model.store.store import Store
 from sameface.model.upkeep.backup_file import VERSION, Manifest, hash_backup, read_manifest, write_manifest
 

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from sameface.model.errors import BackupRefused
 from sameface.model.faces import Value
-from sameface.model.store.migrations import VERSION as STORE_VERSION
+from sameface.model.store.databases.migrations import VERSION as STORE_VERSION
 
 KIND, VERSION = "backup", 1
 MANIFEST_BYTES = 1024

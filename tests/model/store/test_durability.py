@@ -13,8 +13,8 @@ import pytest
 
 from sameface.model.errors import CollectionNotFound, StorageFull, StoreDamaged, StoreRefused
 from sameface.model.store.calibrations import peek_calibrations
+from sameface.model.store.databases.migrations import VERSION
 from sameface.model.store.drafts import list_drafts
-from sameface.model.store.migrations import VERSION
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from tests.api.keys import add_key

@@ -11,7 +11,7 @@ import pytest
 
 from sameface.model.data_folder import SharedGallery
 from sameface.model.errors import BackupRefused, InvalidArgument, StoreRefused, StoreUnavailable
-from sameface.model.store.migrations import VERSION
+from sameface.model.store.databases.migrations import VERSION
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from sameface.model.upkeep.backup import back_up

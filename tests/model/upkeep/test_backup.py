@@ -20,9 +20,9 @@ import pytest
 from sameface.model.errors import BackupRefused, SamefaceError, StoreRefused
 from sameface.model.files import exclusive_lock
 from sameface.model.gallery.index.collection_indexes import open_indexes
-from sameface.model.store.migrations import VERSION as STORE_VERSION
+from sameface.model.store.databases.migrations import VERSION as STORE_VERSION
+from sameface.model.store.databases.sqlite_database import lock_of
 from sameface.model.store.records import Collection
-from sameface.model.store.sqlite_database import lock_of
 from sameface.model.store.store import Store
 from sameface.model.upkeep.backup import back_up, restore
 from sameface.model.upkeep.backup_file import MANIFEST_BYTES, VERSION, Manifest, hash_backup, read_manifest

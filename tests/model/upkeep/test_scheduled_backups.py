@@ -140,7 +140,7 @@ def test_a_server_that_stops_gives_the_backup_up(
     backups: ScheduledBackups, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [first] = folder.iterdir()
-    monkeypatch.setattr("sameface.model.store.sqlite.PAGES_AT_ONCE", 1)
+    monkeypatch.setattr("sameface.model.store.databases.sqlite.PAGES_AT_ONCE", 1)
     backups.close()
     with pytest.raises(Stopped):
         backups.make_due(read_manifest(first).created_at + 25 * HOUR)

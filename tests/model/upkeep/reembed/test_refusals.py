@@ -9,10 +9,10 @@ from sqlalchemy import update
 from sameface.model.data_folder import DataFolder
 from sameface.model.errors import BundleRefused, ReembedRefused
 from sameface.model.photo.embed import Embedder
+from sameface.model.store.databases.tables import faces
 from sameface.model.store.drafts import list_drafts
 from sameface.model.store.records import Collection, NewPerson
 from sameface.model.store.store import Store
-from sameface.model.store.tables import faces
 from sameface.model.upkeep.reembed import move_collection
 from tests.model.people import everybody, newcomer, random_units
 from tests.model.upkeep.reembed.moved import PEOPLE, create

@@ -22,8 +22,8 @@ from sameface.model.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from sameface.model.store.database import Database, Now, damaged
-from sameface.model.store.tables import Text
+from sameface.model.store.databases.database import Database, Now, damaged
+from sameface.model.store.databases.tables import Text
 
 POOL = 8  # connections that are kept open; there are as many as threads that need one
 STATEMENT_SECONDS = 30

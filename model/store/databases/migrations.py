@@ -6,8 +6,8 @@ from collections.abc import Callable
 from sqlalchemy import Connection, inspect, select
 
 from sameface.model.errors import StoreRefused
-from sameface.model.store.database import damaged
-from sameface.model.store.tables import (
+from sameface.model.store.databases.database import damaged
+from sameface.model.store.databases.tables import (
     about,
     audit,
     calibrations,

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from sqlalchemy import Connection, func, select
 
-from sameface.model.store.migrations import VERSION, read_version
-from sameface.model.store.sqlite import READABLE, WRITABLE, choose_mode, find_damage, open_engine
-from sameface.model.store.tables import collections
+from sameface.model.store.databases.migrations import VERSION, read_version
+from sameface.model.store.databases.sqlite import READABLE, WRITABLE, choose_mode, find_damage, open_engine
+from sameface.model.store.databases.tables import collections
 
 
 @dataclass(frozen=True, slots=True)

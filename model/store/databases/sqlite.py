@@ -14,7 +14,7 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.pool import NullPool, QueuePool
 
 from sameface.model.errors import AlreadyExists, SamefaceError, StorageFull, StoreRefused
-from sameface.model.store.database import damaged
+from sameface.model.store.databases.database import damaged
 
 BUSY_SECONDS = 30
 PRAGMAS = (

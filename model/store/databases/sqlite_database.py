@@ -12,8 +12,8 @@ from sqlalchemy.ext.compiler import compiles
 
 from sameface.model.errors import StoreRefused
 from sameface.model.files import exclusive_lock, hold_shared_lock, make_private_file, make_private_folder
-from sameface.model.store.database import Database, Now
-from sameface.model.store.sqlite import (
+from sameface.model.store.databases.database import Database, Now
+from sameface.model.store.databases.sqlite import (
     WRITABLE,
     choose_mode,
     count_orphans,

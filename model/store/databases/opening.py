@@ -8,8 +8,8 @@ from sqlalchemy import Connection, inspect
 
 from sameface.model.data_folder import GalleryPlace
 from sameface.model.errors import StoreRefused
-from sameface.model.store.database import Database
-from sameface.model.store.sqlite_database import SqliteDatabase
+from sameface.model.store.databases.database import Database
+from sameface.model.store.databases.sqlite_database import SqliteDatabase
 
 
 def open_database(place: GalleryPlace) -> Database:
@@ -17,7 +17,7 @@ def open_database(place: GalleryPlace) -> Database:
     if isinstance(place, Path):
         return SqliteDatabase(place)
     try:
-        from sameface.model.store.postgres import PostgresDatabase
+        from sameface.model.store.databases.postgres import PostgresDatabase
     except ModuleNotFoundError as error:
         raise StoreRefused(
             "A gallery in PostgreSQL needs the extra `postgres` of sameface: install it."

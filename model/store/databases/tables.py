@@ -19,7 +19,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from sameface.model.store.database import damaged
+from sameface.model.store.databases.database import damaged
 from sameface.model.store.records import LAST_TIME
 
 metadata = MetaData()
