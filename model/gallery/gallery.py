@@ -277,7 +277,7 @@ class Gallery(Roster):
         search = index.search_means if fusion == "mean" else index.search
         most = min(limit, collection.people)  # a search for more than there are would compare everything
         found = search(np.stack([probe.values for probe in probes]), most)
-        owners = self.store.people.owners_of([hit.face for hits in found for hit in hits])
+        owners = self.store.lookups.owners_of([hit.face for hits in found for hit in hits])
         return [
             [
                 Candidate(owner.person_id, owner.name, round(hit.similarity, DIGITS), owner.face_id)
@@ -289,10 +289,8 @@ class Gallery(Roster):
 
     def choose_threshold(self, collection: Collection, rule: Rule, fusion: str = "max") -> Threshold:
         """The threshold to search all people of a collection; raises if the rate is not supported."""
-        people, faces, calibration = collection.people, collection.faces, collection.calibration
-        return self.thresholds.for_gallery(
-            rule, people=people, faces=faces, fusion=fusion, calibration=calibration
-        )
+        size = {"people": collection.people, "faces": collection.faces}
+        return self.thresholds.for_gallery(rule, **size, fusion=fusion, calibration=collection.calibration)
 
 
 def open_gallery(place: GalleryPlace, pipeline: Pipeline) -> Gallery:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence, Set
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
 from sameface.model.errors import AlreadyExists, FaceNotFound, PersonNotFound
 from sameface.model.faces import Floats
@@ -16,19 +16,11 @@ from sameface.model.store.databases.tables import faces, people
 from sameface.model.store.idempotency import find_responses, remember_responses
 from sameface.model.store.records import (
     Collection,
-    FaceOwner,
     NewFace,
     NewPerson,
     Person,
     RememberedResponse,
     StoredFace,
-)
-
-# Built once: every search runs this query, and SQLAlchemy takes longer to build it than SQLite to run it.
-OWNERS_OF_FACES = (
-    select(faces.c.key, people.c.person_id, people.c.name, faces.c.face_id)
-    .join(people, people.c.key == faces.c.person)
-    .where(faces.c.key.in_(bindparam("keys", expanding=True)))
 )
 
 
@@ -121,12 +113,6 @@ class People:
         """Those of the ids that are people of the collection."""
         with self._database.reading() as connection:
             return set(find_people(connection, collection, person_ids))
-
-    def owners_of(self, face_keys: Sequence[int]) -> dict[int, FaceOwner]:
-        """The person and face id of each face key; faces deleted meanwhile are left out."""
-        with self._database.statement() as connection:
-            found = connection.execute(OWNERS_OF_FACES, {"keys": face_keys}).all()
-        return {key: FaceOwner(person_id, name, face_id) for key, person_id, name, face_id in found}
 
     def embeddings_of(
         self, collection: Collection, person_ids: Sequence[str]

@@ -156,7 +156,7 @@ class Comparison:
 
 def describe_misfits(store: Store, faces: list[int]) -> str:
     """A sentence about faces with invalid embeddings, which names some of their people."""
-    owners = store.people.owners_of(faces[: 10 * NAMED]).values()
+    owners = store.lookups.owners_of(faces[: 10 * NAMED]).values()
     named = sorted({owner.person_id for owner in owners})[:NAMED]
     return (
         f"{len(faces)} faces have no unit embedding of the right length, of {', '.join(named)}"

@@ -14,7 +14,7 @@ from sameface.model.gallery.index import collection_indexes as indexes_module
 from sameface.model.gallery.index import faiss_search as candidates_module
 from sameface.model.gallery.index.collection_indexes import open_indexes
 from sameface.model.gallery.index.faiss_search import faiss
-from sameface.model.store import sqlite_database
+from sameface.model.store.databases import sqlite_database
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from tests.conftest import wait_for

@@ -11,7 +11,7 @@ from sameface.model.bundles.bundle import Bundle, load_bundle, save_bundle
 from sameface.model.files import exclusive_lock
 from sameface.model.gallery.index.collection_indexes import open_indexes
 from sameface.model.runtime.prepare_graph import prepare_graph
-from sameface.model.store import sqlite_database
+from sameface.model.store.databases import sqlite_database
 from sameface.model.store.records import Binding
 from sameface.model.store.store import Store
 from tests.conftest import wait_for
