@@ -8,7 +8,7 @@ POSTGRES := tests/model/store tests/model/access tests/model/gallery tests/model
     tests/api/test_threads.py tests/test_in_process.py tests/test_workers.py tests/test_keys_of_workers.py
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: serve test postgres packages browser clients newcomers train-demo torture attack check lint format openapi clean
+.PHONY: serve test training postgres packages browser clients newcomers train-demo torture attack check lint format openapi clean
 
 serve: .venv/serving-$(EXTRA)
 	$(BIN)/sameface pull
@@ -22,6 +22,10 @@ test: .venv/developing-$(EXTRA)
 # cannot be started.
 postgres: .venv/developing-$(EXTRA)
 	TEST_DATABASE=postgresql $(BIN)/pytest -m 'not sqlite' $(POSTGRES)
+
+# The losses recomputed, gradients checked, short runs, exports: a minute or two, which who serves can do without.
+training: .venv/developing-$(EXTRA)
+	$(BIN)/pytest tests/training
 
 # What users install, each kind in a fresh environment without torch: two minutes, so it is no part of `test`.
 packages: .venv/developing-$(EXTRA)
@@ -57,7 +61,7 @@ torture: .venv/developing-$(EXTRA)
 attack: .venv/developing-$(EXTRA)
 	$(BIN)/python -m tests.attack --inputs 100000 --out docs/attacks.md
 
-check: lint test
+check: lint test training
 
 lint: .venv/developing-$(EXTRA)
 	$(BIN)/ruff format --check .
