@@ -130,7 +130,7 @@ def create_app(settings: Settings, on_loaded: Callable[[FastAPI], None] | None =
 
 
 def add_routes(app: FastAPI, settings: Settings) -> None:
-    """Add the native routes, and those that tools ask, which may add parameters of their own."""
+    """Add the routes of /v1, which refuse unknown query parameters, and those of health, metrics and docs."""
     for noun in (verify, faces, collections, batch, people, identify, models, calibrations, keys, audit):
         app.include_router(noun.router, dependencies=[ADMITTED, KNOWN_OPTIONS])
     app.include_router(health.router)

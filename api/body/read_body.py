@@ -60,7 +60,7 @@ class UploadBudget:
 
 
 class Reservation:
-    """Bytes of the budget that a batch holds; all batches together leave a part of it to others."""
+    """The bytes that one batch has reserved in the upload budget, of which all batches get `BATCH_SHARE`."""
 
     def __init__(self, budget: UploadBudget) -> None:
         self.budget = budget
@@ -171,7 +171,7 @@ def count_marks(content: bytes | bytearray) -> int:
 
 
 def refuse_many_marks(count: int) -> None:
-    """Raise InvalidRequest for JSON of so many marks that parsing it would take long."""
+    """Raise InvalidRequest if the JSON has more than `MAX_JSON_MARKS` quotes, colons, commas and brackets."""
     if count > MAX_JSON_MARKS:
         raise InvalidRequest("The JSON has far more values than this request takes.")
 
