@@ -102,7 +102,7 @@ def refuse_unseen(key: ApiKey | None, collection: str) -> None:
 
 
 def refuse_unnamed(key: ApiKey | None, collection: str | None) -> None:
-    """Raise CollectionNotFound if the caller's key is for other collections than the one that is asked for."""
+    """Raise if `key` is limited to collections, and `collection` is None or none of them."""
     if key and key.collections is not None and collection is None:
         raise Forbidden("This key is for some collections: name one of them.")
     if collection is not None:
