@@ -49,7 +49,9 @@ def execute(operation: Locator) -> tuple[int, dict]:
 
 def test_two_photos_are_verified(page: Page, address: str, photos: list[Path]) -> None:
     operation = open_operation(page, address, "verify")
-    for field, photo in zip(operation.locator("input[type=file]").all(), photos, strict=True):
+    files = operation.locator("input[type=file]")
+    files.nth(len(photos) - 1).wait_for(state="attached")  # `all` does not wait for the page
+    for field, photo in zip(files.all(), photos, strict=True):
         field.set_input_files(photo)
     status, answer = execute(operation)
     assert (status, answer["same_person"]) == (200, True)
