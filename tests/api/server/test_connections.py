@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from sameface.api import connections
+from sameface.api.server import connections
 from tests.conftest import wait_for
 from tests.pictures import photo_of
 

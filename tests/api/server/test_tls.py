@@ -16,7 +16,7 @@ import pytest
 import trustme
 from cryptography.hazmat.primitives import serialization
 
-from sameface.api.listening.tls import Certificate, load_certificate
+from sameface.api.server.tls import Certificate, load_certificate
 from sameface.api.settings import Settings
 from sameface.model.errors import CannotServe
 from tests.conftest import address_of, wait_for

@@ -9,7 +9,7 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
-from sameface.api.listening.sockets import remove_socket_file
+from sameface.api.server.sockets import remove_socket_file
 
 log = logging.getLogger("sameface")
 
