@@ -22,7 +22,8 @@ from rich.table import Table
 
 from benchmarks.accuracy import open_from
 from sameface.model.faces import Embedding
-from sameface.model.gallery.gallery import Candidate, Gallery
+from sameface.model.gallery.candidates import Candidate
+from sameface.model.gallery.gallery import Gallery
 from sameface.model.pipeline import Pipeline
 from sameface.model.store.records import NewFace, NewPerson
 
@@ -92,7 +93,8 @@ def search(gallery: Gallery, collection: str, enrolled: Faces, probes: Faces, fu
         )
     asked = [(name, face) for name, faces in probes.items() for face in faces]
     now = gallery.get_collection(collection)
-    candidates = gallery.search(now, [face for _, face in asked], LIMIT, fusion)
+    embeddings = np.stack([face.values for _, face in asked])
+    candidates = gallery.search(now, embeddings, LIMIT, fusion).by_probe()
     return [Found(name, found) for (name, _), found in zip(asked, candidates, strict=True)]
 
 

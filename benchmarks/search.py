@@ -32,9 +32,9 @@ from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.data_folder import DataFolder
 from sameface.model.faces import Floats
 from sameface.model.gallery.gallery import Gallery
-from sameface.model.gallery.index.face_index import FaceIndex
-from sameface.model.gallery.index.faiss_search import BLAS_THRESHOLD, faiss
-from sameface.model.gallery.index.snapshot import load_snapshot
+from sameface.model.gallery.index.faiss.candidates import BLAS_THRESHOLD, faiss
+from sameface.model.gallery.index.faiss.face_index import FaceIndex
+from sameface.model.gallery.index.faiss.snapshot import load_snapshot
 from sameface.model.store.records import Collection, NewFace, NewPerson
 
 SINGLE, TURN, MANY = 400, 50, 4_096
@@ -132,7 +132,7 @@ def start_twice(own: DataFolder, collection: Collection, empty: float, row: Row)
     start = time.perf_counter()
     with serve(own.root, "--threads", "2") as server:
         ready = time.perf_counter() - start
-        wanted = "exact" if row.faces <= 50_000 else "ivf"
+        wanted = "exact" if row.faces <= 50_000 else "codes"
         while get(server, "/v1/collections/people")["index"] != wanted:
             time.sleep(0.1)
         built = time.perf_counter() - start
@@ -143,7 +143,7 @@ def start_twice(own: DataFolder, collection: Collection, empty: float, row: Row)
     with serve(own.root, "--threads", "2") as server:
         row.server[RESTART] = f"{time.perf_counter() - start:.1f}"
         grown = (server.resident_megabytes - empty) * 1024**2 / max(1, row.faces)
-    codes = collection.dimension * 2 if row.faces > 50_000 else 0
+    codes = collection.dimension // 4 if row.faces > 50_000 else 0
     limit = codes + collection.dimension * 4 + 16
     row.server[BYTES] = f"{grown:.0f}"
     row.server["... of codes + embedding + 16"] = f"{grown / limit:.2f} x {limit}"

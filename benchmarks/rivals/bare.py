@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from benchmarks.shared.server import read_resident_bytes
 from sameface.model.faces import Floats
-from sameface.model.gallery.index.face_index import FaceIndex
-from sameface.model.gallery.index.faiss_search import Faiss, build_faiss_index, faiss
+from sameface.model.gallery.index.faiss.candidates import Faiss, build_faiss_index, faiss
+from sameface.model.gallery.index.faiss.face_index import FaceIndex
 
 BLOCK = 256  # probes per search
 NEIGHBOURS = 10

@@ -1,1 +1,1 @@
-"""The search index of a collection, which follows the store; the only room that knows FAISS."""
+"""The search indexes, which follow the store: a room per engine."""

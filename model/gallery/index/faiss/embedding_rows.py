@@ -1,25 +1,16 @@
 """The faces of a collection in memory, one row each, column by column."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sameface.model.faces import Floats, Keys
+from sameface.model.gallery.index.hits import Hits, first_of_each
 from sameface.model.store.records import FaceBlock
 
 GROWTH = 1.125  # capacity grows by an eighth: rarely copied, and little is wasted
 ROWS_AT_ONCE = 50_000
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """The keys of a person and of the face by which the person was found, and the similarity."""
-
-    person: int
-    face: int
-    similarity: float
 
 
 class EmbeddingRows:
@@ -78,14 +69,14 @@ class EmbeddingRows:
         self._embeddings[rows] = block.embeddings
         self.count = rows.stop
 
-    def bury(self, gone: Keys) -> Keys:
-        """Mark the rows of the faces `gone` as dead; returns the keys of their people."""
+    def bury(self, gone: Keys) -> NDArray[np.intp]:
+        """Mark the rows of the faces `gone` as dead; returns those rows."""
         rows = self.find_rows(gone)
         rows = rows[self._alive[rows]]
         self._alive[rows] = False
         self._embeddings[rows] = 0
         self.dead += len(rows)
-        return np.unique(self._people[rows])
+        return rows
 
     def revive(self, row: int, face: int | None) -> None:
         """Give a row another face; None marks the row as dead."""
@@ -101,16 +92,20 @@ class EmbeddingRows:
         found: NDArray[np.intp] = places[self.faces[places] == faces]
         return found
 
-    def best_of_each(self, rows: NDArray[np.int64], similarities: Floats, limit: int) -> list[Hit]:
-        """One hit per person, up to `limit`, from rows in falling similarity, without dead rows and -1."""
-        best: dict[int, Hit] = {}
-        people, alive = self.people[rows].tolist(), (self.alive[rows] & (rows >= 0)).tolist()
-        for place, person in enumerate(people):
-            if alive[place] and person not in best:
-                best[person] = Hit(person, int(self.faces[rows[place]]), float(similarities[place]))
-                if len(best) == limit:
-                    break
-        return list(best.values())
+    def best_of_each(self, rows: NDArray[np.int64], similarities: Floats, limit: int) -> Hits:
+        """For each probe up to `limit` people, each by the first of their living rows.
+
+        `rows` (probes, rows) are in falling similarity; -1 stands for no row.
+        """
+        people = np.where(self.alive[rows] & (rows >= 0), self.people[rows], -1)
+        firsts = first_of_each(people)
+        best = np.argsort(~firsts, axis=1, kind="stable")[:, :limit]  # firsts in their order, then the rest
+        found = np.take_along_axis(firsts, best, 1)
+        return Hits(
+            np.where(found, np.take_along_axis(people, best, 1), -1),
+            np.where(found, self.faces[np.take_along_axis(rows, best, 1)], -1),
+            np.take_along_axis(similarities, best, 1),
+        )
 
     def blocks(self, start: int, stop: int) -> Iterator[slice]:
         """Slices of the rows from `start` to `stop`, each small enough to copy at once."""

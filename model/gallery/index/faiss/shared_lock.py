@@ -9,7 +9,7 @@ class SharedLock:
     """Many threads may hold the lock shared, or one alone; waiting writers come before new readers."""
 
     def __init__(self) -> None:
-        self.readers = 0
+        self._readers = 0
         self._waiting = 0  # writers: no new reader enters before them
         self._condition = threading.Condition()
 
@@ -18,12 +18,12 @@ class SharedLock:
         """Hold the lock together with other readers."""
         with self._condition:
             self._condition.wait_for(lambda: self._waiting == 0)
-            self.readers += 1
+            self._readers += 1
         try:
             yield
         finally:
             with self._condition:
-                self.readers -= 1
+                self._readers -= 1
                 self._condition.notify_all()
 
     @contextmanager
@@ -31,7 +31,7 @@ class SharedLock:
         """Hold the lock alone, once all readers have left."""
         with self._condition:
             self._waiting += 1
-            self._condition.wait_for(lambda: self.readers == 0)
+            self._condition.wait_for(lambda: self._readers == 0)
             self._waiting -= 1
             try:
                 yield

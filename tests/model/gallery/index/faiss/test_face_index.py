@@ -8,11 +8,12 @@ import pytest
 
 from sameface.model.errors import DeviceUnavailable
 from sameface.model.faces import Floats
-from sameface.model.gallery.index import face_index as index_module
-from sameface.model.gallery.index import faiss_search as candidates_module
-from sameface.model.gallery.index.face_index import FaceIndex
-from sameface.model.gallery.index.faiss_search import select_search_device
+from sameface.model.gallery.index.faiss import candidates as candidates_module
+from sameface.model.gallery.index.faiss import face_index as index_module
+from sameface.model.gallery.index.faiss.candidates import select_search_device
+from sameface.model.gallery.index.faiss.face_index import FaceIndex
 from sameface.model.store.records import FaceBlock, FaceChanges
+from tests.model.gallery.index.faiss.codes import blank_of, code_of
 from tests.model.people import people_like, random_units
 
 DIMENSION = 16
@@ -24,12 +25,12 @@ def to_changes(
     """Person n has the faces n * faces + first_face ..."""
     people, faces, _ = embeddings.shape
     keys = np.arange(people * faces) + first_face
-    rows = FaceBlock(keys, np.repeat(np.arange(people), faces), embeddings.reshape(-1, DIMENSION))
+    rows = FaceBlock(keys, np.repeat(np.arange(people), faces), embeddings.reshape(-1, embeddings.shape[2]))
     return FaceChanges(sequence, rows, np.array(gone, np.int64))
 
 
 def filled(embeddings: Floats, gone: tuple[int, ...] = ()) -> FaceIndex:
-    index = FaceIndex(DIMENSION)
+    index = FaceIndex(embeddings.shape[2])
     index.follow(1, lambda _: [to_changes(1, embeddings, gone=gone)])
     return index
 
@@ -40,34 +41,35 @@ def best_people(embeddings: Floats, probes: Floats, limit: int) -> list[list[int
 
 
 @pytest.fixture(autouse=True)
-def _small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every gallery of more than 200 faces is searched in cells."""
+def _codes_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every gallery of more than 200 faces is searched by codes."""
     monkeypatch.setattr(candidates_module, "EXACT_ROWS", 200)
     monkeypatch.setattr(index_module, "DEAD_ROWS", 10)
 
 
-def test_cells_find_the_same_people_with_the_same_similarities() -> None:
-    embeddings = people_like(300, 3, DIMENSION)
-    index, probes = filled(embeddings), people_like(60, 1, DIMENSION, seed=0)[:, 0]
-    exact = index.search(probes, 5)
+@pytest.mark.parametrize("dimension", [16, 15])
+def test_codes_find_the_same_ten_people_with_the_same_similarities(dimension: int) -> None:
+    embeddings = people_like(1000, 3, dimension)
+    mated, unmated = people_like(1000, 1, dimension, seed=0)[:50, 0], random_units(50, dimension, 3)
+    index, probes = filled(embeddings), np.concatenate([mated, unmated])
+    exact = index.search(probes, 10)
     assert index.needs_rebuilding
     index.rebuild()
-    assert index.kind == "ivf"
+    assert index.kind == "codes"
     assert not index.needs_rebuilding
-    found = index.search(probes, 5)
-    assert [hits[0].person for hits in found] == [hits[0].person for hits in exact]
-    for hit in (hit for hits in found for hit in hits):  # exact, not of half-precision copies
-        [probe] = [probes[place] for place, hits in enumerate(found) if hit in hits][:1]
-        row = embeddings.reshape(-1, DIMENSION)[hit.face - 1]
-        assert hit.similarity == pytest.approx(float(row @ probe), abs=1e-6)
+    found = index.search(probes, 10)
+    assert np.mean(found.people == exact.people) > 0.98
+    rows = embeddings.reshape(-1, dimension)[found.faces - 1]  # (probes, 10, dimension)
+    compared = np.einsum("pfd,pd->pf", rows, probes)
+    assert found.similarities == pytest.approx(compared, abs=1e-6)  # exact, not of codes
 
 
-def test_a_search_for_more_people_than_cells_hold_compares_everything() -> None:
+def test_a_search_for_more_people_than_are_worth_proposing_compares_everything() -> None:
     embeddings = people_like(300, 1, DIMENSION)
     index, probes = filled(embeddings), random_units(3, DIMENSION, 5)
     index.rebuild()
     found = index.search(probes, 300)
-    assert [[hit.person for hit in hits] for hits in found] == best_people(embeddings, probes, 300)
+    assert found.people.tolist() == best_people(embeddings, probes, 300)
 
 
 def test_one_person_with_many_faces_does_not_hide_the_others() -> None:
@@ -78,11 +80,10 @@ def test_one_person_with_many_faces_does_not_hide_the_others() -> None:
     index.follow(
         2, lambda _: [FaceChanges(2, FaceBlock(np.array([5000]), np.array([1]), other), np.array([], int))]
     )
-    [hits] = index.search(many[0, :1], 2)
-    assert [hit.person for hit in hits] == [0, 1]
+    assert index.search(many[0, :1], 2).people.tolist() == [[0, 1]]
 
 
-def test_changes_after_the_cells_were_built_are_found() -> None:
+def test_changes_after_the_codes_were_made_are_found() -> None:
     embeddings = people_like(300, 1, DIMENSION)
     index = filled(embeddings[:250])
     index.rebuild()
@@ -90,9 +91,8 @@ def test_changes_after_the_cells_were_built_are_found() -> None:
     index.follow(2, lambda _: [late])
     assert index.size == 297
     assert not index.columns.embeddings[~index.columns.alive].any()  # zeroed at once
-    [hits] = index.search(embeddings[260], 1)
-    assert hits[0].face == 1010
-    assert all(hit.face != 1 for hit in index.search(embeddings[0], 50)[0])
+    assert index.search(embeddings[260], 1).faces.tolist() == [[1010]]
+    assert 1 not in index.search(embeddings[0], 50).faces
 
 
 def test_rows_that_die_or_come_during_a_rebuild_are_not_lost(
@@ -108,9 +108,10 @@ def test_rows_that_die_or_come_during_a_rebuild_are_not_lost(
 
     monkeypatch.setattr(index_module, "build_faiss_index", build_while_the_world_goes_on)
     index.rebuild()
-    assert (index.sequence, index.size, index.kind) == (2, 299, "ivf")
-    assert index.search(embeddings[270], 1)[0][0].face == 1020
-    assert all(hit.face != 7 for hit in index.search(embeddings[6], 50)[0])
+    assert (index.sequence, index.size, index.kind) == (2, 299, "codes")
+    assert index.search(embeddings[270], 1).faces.tolist() == [[1020]]
+    assert 7 not in index.search(embeddings[6], 50).faces
+    assert code_of(index.faiss_index, 6) == blank_of(index.faiss_index)
     assert index.faiss_index.ntotal == index.columns.count
 
 
@@ -123,7 +124,7 @@ def test_dead_rows_are_cleared_away_in_batches() -> None:
     index.rebuild()
     assert index.columns.count == index.size == 89
     found = index.search(embeddings[11:, 0], 1)
-    assert [hits[0].face for hits in found] == list(range(12, 101))
+    assert found.faces[:, 0].tolist() == list(range(12, 101))
 
 
 def test_means_follow_every_change() -> None:
@@ -135,11 +136,12 @@ def test_means_follow_every_change() -> None:
         probe = random_units(1, DIMENSION, 3)
         sums = {person: flat[[face - 1 for face in held]].sum(0) for person, held in faces.items()}
         exact = {person: float(probe[0] @ total / np.linalg.norm(total)) for person, total in sums.items()}
-        [hits] = index.search_means(probe, 100)
-        assert {hit.person for hit in hits} == set(exact)
-        for hit in hits:
-            assert hit.similarity == pytest.approx(exact[hit.person], abs=1e-5)
-            assert hit.face % 1000 in faces[hit.person]
+        hits = index.search_means(probe, 100)
+        found = hits.people[hits.people >= 0].tolist()
+        assert sorted(found) == sorted(exact)
+        for person, face, similarity in zip(found, hits.faces[0], hits.similarities[0], strict=False):
+            assert similarity == pytest.approx(exact[person], abs=1e-5)
+            assert face % 1000 in faces[person]
 
     faces = {person: [person * 4 + place + 1 for place in range(4)] for person in range(40)}
     expect_means(faces)
@@ -195,6 +197,4 @@ def test_on_a_gpu_the_rows_are_copied_there_and_ranked_here(monkeypatch: pytest.
     index.follow(1, lambda _: [to_changes(1, embeddings)])
     index.rebuild()
     assert (index.kind, copied) == ("exact on gpu", [(0, 0, True)])
-    assert [[hit.person for hit in hits] for hits in index.search(probes, 3)] == best_people(
-        embeddings, probes, 3
-    )
+    assert index.search(probes, 3).people.tolist() == best_people(embeddings, probes, 3)

@@ -3,8 +3,8 @@
 from contextlib import closing
 from pathlib import Path
 
-from sameface.model.gallery.index.collection_indexes import CollectionIndexes
-from sameface.model.gallery.index.face_index import FaceIndex
+from sameface.model.gallery.index.faiss.collection_indexes import CollectionIndexes
+from sameface.model.gallery.index.faiss.face_index import FaceIndex
 from sameface.model.store.records import Binding, Collection
 from sameface.model.store.store import Store
 

@@ -1,18 +1,20 @@
 """A snapshot is taken after a restart, and believed only if it is sound and of this store."""
 
+import json
 import logging
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import faiss
 import pytest
 
-from sameface.model.gallery.index import collection_indexes as indexes_module
-from sameface.model.gallery.index.collection_indexes import CollectionIndexes
-from sameface.model.gallery.index.snapshot import save_snapshot
+from sameface.model.gallery.index.faiss import collection_indexes as indexes_module
+from sameface.model.gallery.index.faiss.collection_indexes import CollectionIndexes
+from sameface.model.gallery.index.faiss.snapshot import save_snapshot
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
-from tests.model.gallery.index.staff import BINDING, DIMENSION, tended
+from tests.model.gallery.index.faiss.staff import BINDING, DIMENSION, tended
 from tests.model.people import newcomer, people_like, random_units
 
 
@@ -22,7 +24,7 @@ def test_a_restart_takes_the_snapshot_and_replays_the_rest(
     with closing(CollectionIndexes(store, tmp_path / "indexes", "cpu")) as indexes:
         indexes.follow(staff)
         indexes._upkeep.submit(lambda: None).result()
-        assert indexes.kind_of(staff) == "ivf"
+        assert indexes.kind_of(staff) == "codes"
     store.people.delete(staff, "p0")
     store.people.enroll(staff, [newcomer("late", random_units(1, DIMENSION, 99))])
     asked = []
@@ -30,9 +32,32 @@ def test_a_restart_takes_the_snapshot_and_replays_the_rest(
     monkeypatch.setattr(store.changes, "since", lambda *what: asked.append(what[1]) or read(*what))
     index = tended(store, tmp_path / "indexes", store.collections.get("staff"))
     assert asked == [300]
-    assert (index.kind, index.size, index.sequence) == ("ivf", 300, 302)
-    assert len(index.search(random_units(1, DIMENSION, 99), 1)[0]) == 1
-    assert all(hit.face != 1 for hit in index.search(people_like(300, 1, DIMENSION)[0], 300)[0])
+    assert (index.kind, index.size, index.sequence) == ("codes", 300, 302)
+    assert (index.search(random_units(1, DIMENSION, 99), 1).faces > 0).all()
+    assert 1 not in index.search(people_like(300, 1, DIMENSION)[0], 300).faces
+
+
+def test_a_snapshot_with_the_cells_of_0_1_0_is_opened_without_them_and_gets_codes(
+    store: Store, staff: Collection, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch
+) -> None:
+    with closing(CollectionIndexes(store, tmp_path / "indexes", "cpu")) as indexes:
+        held = indexes.build(staff)
+        cells = faiss.index_factory(DIMENSION, "IVF4,SQfp16", faiss.METRIC_INNER_PRODUCT)
+        cells.train(held.index.columns.embeddings)
+        cells.add(held.index.columns.embeddings)
+        held.index.adopt(held.index.columns, "codes", cells, held.index.sequence)
+        dumps = json.dumps
+        with monkeypatch.context() as patch:  # the header of 0.1.0
+            patch.setattr(json, "dumps", lambda header: dumps(header).replace('"codes"', '"ivf"'))
+            indexes.save(held)
+    [path] = (tmp_path / "indexes").glob("*.index")
+    assert b'"kind": "ivf"' in path.read_bytes()[:1024]
+    index = CollectionIndexes(store, path.parent, "cpu").load(staff).index
+    assert (index.kind, index.size, index.sequence) == ("exact", 300, 300)
+    assert index.needs_rebuilding
+    index.rebuild()
+    assert index.kind == "codes"
+    assert caplog.text == ""
 
 
 def damage(path: Path, place: int) -> None:

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameface.model.files import make_private_folder, replacing
-from sameface.model.gallery.index.embedding_rows import EmbeddingRows
-from sameface.model.gallery.index.face_index import FaceIndex
-from sameface.model.gallery.index.faiss_search import blank_rows, read_faiss_index, write_faiss_index
+from sameface.model.gallery.index.faiss.candidates import read_faiss_index, write_faiss_index
+from sameface.model.gallery.index.faiss.embedding_rows import EmbeddingRows
+from sameface.model.gallery.index.faiss.face_index import FaceIndex
 from sameface.model.store.records import FaceBlock
 
 VERSION = 2
@@ -54,8 +54,7 @@ def write(index: FaceIndex, file: BinaryIO, owner: dict[str, Any]) -> int:
         columns, rows, sequence, kind = index.columns, index.columns.count, index.sequence, index.kind
         for column in (columns.alive, columns.faces, columns.people):
             put(as_bytes(column))
-        if kind == "ivf":
-            blank_rows(index.faiss_index, ~columns.alive)  # else it keeps what was deleted, in half precision
+        if kind == "codes":
             write_faiss_index(index.faiss_index, put)
     for some in columns.blocks(0, rows):
         with index.lock.shared():
@@ -64,7 +63,7 @@ def write(index: FaceIndex, file: BinaryIO, owner: dict[str, Any]) -> int:
         "version": VERSION,
         "sequence": sequence,
         "rows": rows,
-        "kind": kind if kind == "ivf" else "exact",  # an index on a GPU is not saved, but filled again
+        "kind": kind if kind == "codes" else "exact",  # an index on a GPU is not saved, but filled again
     }
     digest.update(json.dumps(header).encode())
     file.seek(0)
@@ -84,9 +83,10 @@ def load_snapshot(path: Path, owner: dict[str, Any], device: str) -> FaceIndex:
         columns = read_columns(file, header["rows"], owner["dimension"])
         if hashed.result() != sha256 or columns is None:
             raise SnapshotRefused("its checksum is wrong")
-        faiss_index = read_faiss_index(file.read) if header["kind"] == "ivf" else None
+        kind = "codes" if header["kind"] == "codes" else "exact"  # 0.1.0 wrote others, which are built anew
+        faiss_index = read_faiss_index(file.read) if kind == "codes" else None
     index = FaceIndex(columns.dimension, device)
-    index.adopt(columns, header["kind"], faiss_index, header["sequence"])
+    index.adopt(columns, kind, faiss_index, header["sequence"])
     return index
 
 

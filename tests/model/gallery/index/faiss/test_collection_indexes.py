@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from sameface.model.bundles.bundle import load_bundle
-from sameface.model.faces import Embedding
 from sameface.model.files import exclusive_lock
 from sameface.model.gallery.gallery import Gallery
-from sameface.model.gallery.index import collection_indexes as indexes_module
-from sameface.model.gallery.index.collection_indexes import CollectionIndexes
-from sameface.model.gallery.index.face_index import FaceIndex
-from sameface.model.gallery.index.snapshot import save_snapshot
+from sameface.model.gallery.index.faiss import collection_indexes as indexes_module
+from sameface.model.gallery.index.faiss.collection_indexes import CollectionIndexes
+from sameface.model.gallery.index.faiss.face_index import FaceIndex
+from sameface.model.gallery.index.faiss.snapshot import save_snapshot
+from sameface.model.gallery.index.hits import Hits
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
-from tests.model.gallery.index.staff import BINDING, DIMENSION, tended
+from tests.model.gallery.index.faiss.staff import BINDING, DIMENSION, tended
 from tests.model.people import newcomer, random_units
 
 
@@ -147,9 +147,9 @@ def test_more_people_than_there_are_do_not_make_a_search_compare_everything(
 ) -> None:
     asked = []
     monkeypatch.setattr(
-        FaceIndex, "search", lambda _, probes, limit: asked.append(limit) or [[] for _ in probes]
+        FaceIndex, "search", lambda _, probes, limit: asked.append(limit) or Hits.none(len(probes), limit)
     )
     gallery = Gallery(store.place, load_bundle(data / "models" / "recogniser"))
     with closing(gallery):
-        gallery.search(staff, [Embedding(random_units(1, DIMENSION)[0], "abc")], 1000)
+        gallery.search(staff, random_units(1, DIMENSION), 1000)
     assert asked == [300]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from sameface.model.gallery.index import collection_indexes as indexes_module
-from sameface.model.gallery.index import face_index as index_module
-from sameface.model.gallery.index import faiss_search as candidates_module
+from sameface.model.gallery.index.faiss import candidates as candidates_module
+from sameface.model.gallery.index.faiss import collection_indexes as indexes_module
+from sameface.model.gallery.index.faiss import face_index as index_module
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
-from tests.model.gallery.index.staff import BINDING, DIMENSION
+from tests.model.gallery.index.faiss.staff import BINDING, DIMENSION
 from tests.model.people import newcomer, people_like
 from tests.postgres_server import gallery_in
 
@@ -24,7 +24,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def staff(store: Store, monkeypatch: pytest.MonkeyPatch) -> Collection:
-    """A collection of 300 people, large enough for cells and snapshots."""
+    """A collection of 300 people, large enough for codes and snapshots."""
     monkeypatch.setattr(candidates_module, "EXACT_ROWS", 200)
     monkeypatch.setattr(index_module, "DEAD_ROWS", 10)
     monkeypatch.setattr(indexes_module, "SAVE_CHANGES", 20)

@@ -3,7 +3,7 @@
 import threading
 import time
 
-from sameface.model.gallery.index.shared_lock import SharedLock
+from sameface.model.gallery.index.faiss.shared_lock import SharedLock
 
 
 def test_a_writer_is_not_kept_waiting_by_readers_that_come_and_go() -> None:

@@ -7,32 +7,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameface.model.faces import Floats
-from sameface.model.gallery.index.embedding_rows import EmbeddingRows, Hit
-from sameface.model.gallery.index.faiss_search import (
+from sameface.model.gallery.index.faiss.candidates import (
     OUTGROWN,
     Faiss,
+    blank_codes,
     build_faiss_index,
     choose_kind,
     compare_all,
-    find_candidates,
+    count_candidates,
     prefer_matrix_products,
+    rank_candidates,
 )
-from sameface.model.gallery.index.person_means import PersonMeans
-from sameface.model.gallery.index.shared_lock import SharedLock
+from sameface.model.gallery.index.faiss.embedding_rows import EmbeddingRows
+from sameface.model.gallery.index.faiss.person_means import PersonMeans
+from sameface.model.gallery.index.faiss.shared_lock import SharedLock
+from sameface.model.gallery.index.hits import Hits
 from sameface.model.store.records import FaceChanges
 
 DEAD_SHARE = 0.1  # of the rows that may be dead before the index is rebuilt
 DEAD_ROWS = 1_000
-FEWEST_CANDIDATES = 32
-MOST_CANDIDATES = 1_024  # a probe that needs more is compared with every row
-RANKED_AT_ONCE = 32  # probes, whose candidates fit into the CPU's cache
-CANDIDATES_PER_ROW = 4  # found: half precision may misorder close ones
 
 
 class FaceIndex:
     """Search over the embeddings of one collection, as of the change number `sequence`.
 
-    FAISS may find candidates in half precision; similarities come from the full embeddings in `columns`.
+    FAISS may find candidates by less than the full embeddings in `columns`, from which similarities come.
     """
 
     def __init__(self, dimension: int, device: str = "cpu") -> None:
@@ -66,32 +65,28 @@ class FaceIndex:
                 with self.lock.alone():
                     self._apply(changes)
 
-    def search(self, probes: Floats, limit: int) -> list[list[Hit]]:
+    def search(self, probes: Floats, limit: int) -> Hits:
         """For each probe (row) the `limit` most similar people, each by the person's most similar face."""
         with self.lock.shared():
-            results: list[list[Hit]] = [[] for _ in probes]
-            missing = list(range(len(probes)))
+            found = Hits.none(len(probes), limit)
+            missing = np.arange(len(probes))
             count = min(self.columns.count, limit * 2)
-            while missing and count:
-                rows, similarities = self._find_nearest(np.ascontiguousarray(probes[missing]), count)
-                for place, near, similar in zip(missing, rows, similarities, strict=True):
-                    results[place] = self.columns.best_of_each(near, similar, limit)
-                missing = [place for place in missing if len(results[place]) < limit]
+            while len(missing) and count:
+                near = self._find_nearest(np.ascontiguousarray(probes[missing]), count)
+                found.put(missing, self.columns.best_of_each(*near, limit))
+                missing = missing[found.faces[missing, -1] < 0]
                 count = 0 if count == self.columns.count else min(self.columns.count, count * 4)
-            return results
+            return found
 
-    def search_means(self, probes: Floats, limit: int) -> list[list[Hit]]:
+    def search_means(self, probes: Floats, limit: int) -> Hits:
         """For each probe (row) the `limit` people with the highest cosine to their unit mean embedding."""
         with self.lock.shared():
             means = self._get_means()
             count = min(means.count, limit + means.dead)
             if not count:
-                return [[] for _ in probes]
+                return Hits.none(len(probes), limit)
             similarities, rows = compare_all(probes, means.embeddings, count)
-            return [
-                means.best_of_each(near, similar, limit)
-                for near, similar in zip(rows, similarities, strict=True)
-            ]
+            return means.best_of_each(rows, similarities, limit)
 
     @property
     def needs_rebuilding(self) -> bool:
@@ -113,7 +108,9 @@ class FaceIndex:
         kind = choose_kind(new.count, self.device, self.kind)
         faiss_index = build_faiss_index(kind, new)
         with self.lock.alone():
-            new.bury(old.faces[kept[~old.alive[kept]]])
+            dead = new.bury(old.faces[kept[~old.alive[kept]]])
+            if kind == "codes":
+                blank_codes(faiss_index, dead)
             since = np.flatnonzero(old.alive[seen:]) + seen
             new.append(old.block(since))
             if faiss_index is not None and len(since):
@@ -126,25 +123,23 @@ class FaceIndex:
         self.columns.append(came)
         if self.faiss_index is not None and len(came.faces):
             self.faiss_index.add(came.embeddings)
-        owners = self.columns.bury(changes.gone)
-        if self._means and not self._means.renew(np.union1d(came.people, owners), self.columns):
+        dead = self.columns.bury(changes.gone)
+        if self.kind == "codes":
+            blank_codes(self.faiss_index, dead)
+        changed = np.union1d(came.people, self.columns.people[dead])
+        if self._means and not self._means.renew(changed, self.columns):
             self._means = None
         self.sequence = changes.sequence
 
     def _find_nearest(self, probes: Floats, count: int) -> tuple[NDArray[np.int64], Floats]:
         """For each probe the nearest rows and their similarities, nearest first; -1 stands for no row."""
         embeddings = self.columns.embeddings
-        if self.faiss_index is None or count * CANDIDATES_PER_ROW > MOST_CANDIDATES:
+        if wanted := count_candidates(self.kind, count, len(embeddings)):
+            _, candidates = self.faiss_index.search(probes, wanted)
+            similarities, rows = rank_candidates(candidates, probes, embeddings, count)
+        else:
             similarities, rows = compare_all(probes, embeddings, count)
-            return rows, similarities
-        wanted = max(FEWEST_CANDIDATES, count * CANDIDATES_PER_ROW)
-        rows = find_candidates(self.faiss_index, probes, wanted, alone=self.lock.readers == 1)
-        exact = np.empty(rows.shape, np.float32)  # (probes, candidates)
-        for some in (slice(first, first + RANKED_AT_ONCE) for first in range(0, len(rows), RANKED_AT_ONCE)):
-            exact[some] = np.matmul(embeddings[rows[some]], probes[some, :, None])[:, :, 0]
-        exact[rows < 0] = -np.inf
-        order = np.argsort(-exact, axis=1, kind="stable")
-        return np.take_along_axis(rows, order, 1), np.take_along_axis(exact, order, 1)
+        return rows, similarities
 
     def _get_means(self) -> EmbeddingRows:
         if self._means is None:

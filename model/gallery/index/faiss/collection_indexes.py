@@ -14,9 +14,9 @@ from typing import Any
 from sameface.model.errors import SamefaceError
 from sameface.model.faces import Keys
 from sameface.model.files import exclusive_lock, make_private_folder
-from sameface.model.gallery.index.face_index import FaceIndex
-from sameface.model.gallery.index.faiss_search import choose_kind
-from sameface.model.gallery.index.snapshot import (
+from sameface.model.gallery.index.faiss.candidates import choose_kind
+from sameface.model.gallery.index.faiss.face_index import FaceIndex
+from sameface.model.gallery.index.faiss.snapshot import (
     SnapshotRefused,
     load_snapshot,
     read_sequence,
@@ -88,7 +88,7 @@ class CollectionIndexes:
         return held.index
 
     def kind_of(self, collection: Collection) -> str:
-        """How a collection is searched: `exact`, `ivf` or `exact on gpu`."""
+        """How a collection is searched: `exact`, `codes` or `exact on gpu`."""
         held = self._held.get(collection.key)
         return held.index.kind if held else choose_kind(collection.faces, self.device)
 

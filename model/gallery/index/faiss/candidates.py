@@ -1,8 +1,8 @@
 """FAISS indexes that find the candidates of a probe fast; the candidates are then ranked exactly.
 
-Up to `EXACT_ROWS` every row is compared and no FAISS index is needed. Beyond, on a CPU, the rows are sorted
-into cells around trained centres and a probe is compared with the nearest cells only (IVF), on half-precision
-copies; on a GPU every row is compared, in half precision too.
+Up to `EXACT_ROWS` every row is compared and no FAISS index is needed. Beyond, on a CPU, every row has a code
+of two bits per number, and a probe is compared with all codes (FAISS's fast scan, which looks up 32 of them
+at once); on a GPU every row is compared, in half precision.
 docs/decisions/how-a-gallery-is-searched.md has the figures.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sameface.model.errors import DeviceUnavailable
 from sameface.model.faces import Floats
-from sameface.model.gallery.index.embedding_rows import EmbeddingRows
+from sameface.model.gallery.index.faiss.embedding_rows import EmbeddingRows
 
 # Read when FAISS is loaded: otherwise its threads spin between searches, on cores that requests need.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -29,12 +29,16 @@ log = logging.getLogger("sameface.index")
 Faiss: TypeAlias = Any
 
 EXACT_ROWS = 50_000  # up to here comparing every row costs a few milliseconds at most
-CELLS = 4  # per square root of the number of rows
-SEARCHED_SHARE = 0.1  # of the cells that a probe is compared with
-CELL_SAMPLES = 40  # rows per centre to train on
-TRAINING_ROUNDS = 8
+PIECE = 2  # numbers of an embedding that share one piece of its code
+PIECE_BITS = 4  # what fast scan looks up
+TRAINING_ROWS = 20_000  # at least: more do not make the codes better
 BLAS_THRESHOLD = 2048  # probes x dimension from which FAISS multiplies matrices: far below its own default
 CHUNK_BYTES = 1 << 20  # written or read at once
+FEWEST_CANDIDATES = 256
+CANDIDATES_PER_ROW = 16  # and beside those, for each row to find, because codes misorder rows that are close
+MOST_CANDIDATES = 1_024
+MOST_SHARE = 0.02  # of the rows, if that is more: beyond, comparing every row is as fast
+HALF_PER_ROW = 4  # candidates for each row to find in half precision, which misorders less
 OUTGROWN = 4  # a FAISS index is rebuilt when it has this many times the rows it was built for
 
 
@@ -68,45 +72,61 @@ def compare_all(probes: Floats, embeddings: Floats, count: int) -> tuple[Floats,
     return similarities, rows
 
 
-def find_candidates(index: Faiss, probes: Floats, count: int, *, alone: bool) -> NDArray[np.int64]:
-    """For each probe the numbers of `count` candidate rows; one probe `alone` is searched on all cores."""
-    if isinstance(index, faiss.IndexIVF):
-        index.parallel_mode = int(alone and len(probes) == 1)  # 0: a core per probe, 1: a core per cell
-    rows: NDArray[np.int64] = index.search(probes, count)[1]
-    return rows
+def count_candidates(kind: str, count: int, rows: int) -> int:
+    """How many candidates hold the `count` nearest of `rows`; 0 if every row is better compared."""
+    if kind == "exact":
+        return 0
+    if kind == "exact on gpu":
+        wanted, most = count * HALF_PER_ROW, MOST_CANDIDATES
+    else:
+        wanted = FEWEST_CANDIDATES + count * CANDIDATES_PER_ROW
+        most = max(MOST_CANDIDATES, int(rows * MOST_SHARE))
+    return wanted if wanted <= most else 0
+
+
+def rank_candidates(
+    rows: NDArray[np.int64], probes: Floats, embeddings: Floats, count: int
+) -> tuple[Floats, NDArray[np.int64]]:
+    """For each probe the similarities and the numbers of the `count` nearest of its candidates `rows`.
+
+    FAISS compares them where they are, without a copy; -1 stands for no row.
+    """
+    similarities = np.empty((len(probes), count), np.float32)
+    nearest = np.empty((len(probes), count), np.int64)
+    given = [faiss.swig_ptr(array) for array in (probes, embeddings, rows)]
+    found = [faiss.swig_ptr(array) for array in (similarities, nearest)]
+    sizes = (embeddings.shape[1], len(probes), len(embeddings), rows.shape[1], count)
+    compare: Faiss = faiss.knn_inner_products_by_idx  # type: ignore[attr-defined]
+    compare(
+        *given, *sizes, *found, rows.shape[1]
+    )  # the last number: from one probe's candidates to the next's
+    return similarities, nearest
 
 
 def choose_kind(rows: int, device: str, now: str = "exact") -> str:
     """The kind of search for this many rows; with hysteresis: a gallery that shrinks a little keeps `now`."""
     if device == "gpu":
         return "exact on gpu"
-    return "exact" if rows <= (EXACT_ROWS if now == "exact" else EXACT_ROWS // 2) else "ivf"
+    return "exact" if rows <= (EXACT_ROWS if now == "exact" else EXACT_ROWS // 2) else "codes"
 
 
 def build_faiss_index(kind: str, columns: EmbeddingRows) -> Faiss:
     """A FAISS index of the rows under their own numbers; None for `exact`, which compares every row."""
     if kind == "exact":
         return None
-    index = {"ivf": train_cells, "exact on gpu": open_on_gpu}[kind](columns)
+    index = {"codes": train_codes, "exact on gpu": open_on_gpu}[kind](columns)
     for rows in columns.blocks(0, columns.count):
         index.add(columns.embeddings[rows])
     return index
 
 
-def train_cells(columns: EmbeddingRows) -> Faiss:
-    """An empty IVF index with its centres trained."""
-    cells = 2 ** round(math.log2(CELLS * math.sqrt(columns.count)))
-    index: Faiss = faiss.index_factory(columns.dimension, f"IVF{cells},SQfp16", faiss.METRIC_INNER_PRODUCT)
-    index.cp.niter = TRAINING_ROUNDS
-    index.cp.min_points_per_centroid = 1  # else FAISS warns about small galleries
-    choose_share(index)
-    index.train(columns.embeddings[:: max(1, columns.count // (cells * CELL_SAMPLES))])
+def train_codes(columns: EmbeddingRows) -> Faiss:
+    """An empty index of codes, trained on a sample of the rows."""
+    pieces = columns.dimension // math.gcd(columns.dimension, PIECE)
+    index = faiss.IndexPQFastScan(columns.dimension, pieces, PIECE_BITS, faiss.METRIC_INNER_PRODUCT)
+    index.pq.cp.min_points_per_centroid = 1  # else FAISS warns about small galleries
+    index.train(columns.embeddings[:: max(1, columns.count // TRAINING_ROWS)])
     return index
-
-
-def choose_share(index: Faiss) -> None:
-    """Set the number of cells that a probe is compared with."""
-    index.nprobe = max(1, math.ceil(index.nlist * SEARCHED_SHARE))
 
 
 def open_on_gpu(columns: EmbeddingRows) -> Faiss:
@@ -122,14 +142,13 @@ def prefer_matrix_products() -> None:
     faiss.cvar.distance_compute_blas_threshold = BLAS_THRESHOLD
 
 
-def blank_rows(index: Faiss, dead: NDArray[np.bool_]) -> None:
-    """Overwrite the codes of dead rows in an IVF index with zeros, also while it is searched."""
-    cells = index.invlists
-    for cell in range(index.nlist):
-        if size := cells.list_size(cell):
-            gone = dead[faiss.rev_swig_ptr(cells.get_ids(cell), size)]
-            codes = faiss.rev_swig_ptr(cells.get_codes(cell), size * index.code_size)
-            codes.reshape(size, -1)[gone] = 0
+def blank_codes(index: Faiss, rows: NDArray[np.intp]) -> None:
+    """Overwrite the codes of `rows` with that of an embedding of zeros, which is similar to no probe."""
+    packer = index.get_CodePacker()
+    blocks = faiss.rev_swig_ptr(index.codes.get(), index.codes.size()).reshape(-1, packer.block_size)
+    [blank] = index.pq.compute_codes(np.zeros((1, index.d), np.float32))
+    for block, place in zip(*np.divmod(rows, packer.nvec), strict=True):
+        packer.pack_1(blank, int(place), blocks[block : block + 1])
 
 
 def write_faiss_index(index: Faiss, write: Callable[[bytes], object]) -> None:
@@ -139,6 +158,4 @@ def write_faiss_index(index: Faiss, write: Callable[[bytes], object]) -> None:
 
 def read_faiss_index(read: Callable[[int], bytes]) -> Faiss:
     """The index that `write_faiss_index` wrote, from the bytes that `read` returns."""
-    index: Faiss = faiss.read_index(faiss.PyCallbackIOReader(read, CHUNK_BYTES))  # type: ignore[attr-defined]
-    choose_share(index)
-    return index
+    return faiss.read_index(faiss.PyCallbackIOReader(read, CHUNK_BYTES))  # type: ignore[attr-defined]

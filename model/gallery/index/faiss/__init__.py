@@ -1,0 +1,1 @@
+"""The search index of a collection in memory; the only room that knows FAISS."""

@@ -1,0 +1,40 @@
+"""What a search in an index finds, as arrays: no object per probe, nor per person found."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sameface.model.faces import Floats, Keys
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hits:
+    """For each probe (row) the most similar people, best first; -1 fills the places that nobody takes."""
+
+    people: Keys  # (probes, limit)
+    faces: Keys  # (probes, limit), by which the people were found
+    similarities: Floats  # (probes, limit)
+
+    @classmethod
+    def none(cls, probes: int, limit: int) -> "Hits":
+        """Hits in which nobody is found."""
+        shape = (probes, limit)
+        return cls(np.full(shape, -1, np.int64), np.full(shape, -1, np.int64), np.zeros(shape, np.float32))
+
+    def put(self, probes: NDArray[np.intp], found: "Hits") -> None:
+        """Write the rows of `found`, which may be shorter, over the beginnings of the rows of `probes`."""
+        places = (probes, slice(found.people.shape[1]))
+        self.people[places], self.faces[places] = found.people, found.faces
+        self.similarities[places] = found.similarities
+
+
+def first_of_each(people: Keys) -> NDArray[np.bool_]:
+    """For each place of a row, whether its person is there for the first time; -1 is nobody."""
+    order = np.argsort(people, axis=1, kind="stable")
+    grouped = np.take_along_axis(people, order, 1)
+    first = grouped >= 0
+    first[:, 1:] &= grouped[:, 1:] != grouped[:, :-1]
+    firsts = np.empty_like(first)
+    np.put_along_axis(firsts, order, first, 1)
+    return firsts
