@@ -1,22 +1,27 @@
 """Who is this? Photos and embeddings against the people of a collection."""
 
-from collections.abc import Awaitable, Callable, Sequence
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sameface.model.decision.thresholds import AT_ANY_SIZE, Rule, Threshold
 from sameface.model.errors import NoFaceFound, SamefaceError
-from sameface.model.faces import EmbeddedFace, Embedding, Face, Photo, Value
-from sameface.model.gallery.gallery import Candidate, Gallery
+from sameface.model.faces import EmbeddedFace, Face, Floats, Photo, Value
+from sameface.model.gallery.gallery import Gallery
+from sameface.model.identified import Identified, IdentifiedFace
 from sameface.model.observer import Stopwatch
 from sameface.model.pipeline import Pipeline
+from sameface.model.probes import Probe, Probes
 from sameface.model.store.audit import Entry
 from sameface.model.store.records import Collection
 
-Probe: TypeAlias = Photo | Embedding
-Faces: TypeAlias = Sequence[EmbeddedFace | Embedding]  # the faces of one probe
+FacesOrReason: TypeAlias = Sequence[EmbeddedFace] | SamefaceError  # of a photo
 EmbedAll: TypeAlias = Callable[
-    [Callable[[Photo], Faces | SamefaceError], Sequence[Photo]], Awaitable[list[Faces | SamefaceError]]
+    [Callable[[Photo], FacesOrReason], Sequence[Photo]], Awaitable[list[FacesOrReason]]
 ]
 
 
@@ -39,16 +44,6 @@ class IdentifyRequest(SearchOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class IdentifiedFace(Value):
-    """One face of a probe, its match if there is one, and the best candidates."""
-
-    face: Face | None  # None where an embedding was sent
-    normalised: bool  # the embedding was sent at another length than 1
-    match: Candidate | None
-    candidates: list[Candidate]
-
-
-@dataclass(frozen=True, slots=True)
 class Identification(Value):
     """The answer to "who is this?", with the threshold, the calibration and the gallery's size behind it."""
 
@@ -66,18 +61,19 @@ class Identification(Value):
 
 @dataclass(frozen=True, slots=True)
 class SearchOutcome:
-    """The result of one search: collection, threshold, and per probe the identified faces or an error."""
+    """The result of one search: the collection, the threshold, and who is in the probes."""
 
     collection: Collection
     threshold: Threshold
-    probes: list[list[IdentifiedFace] | SamefaceError]
+    identified: Identified
 
 
 async def identify(pipeline: Pipeline, gallery: Gallery, request: IdentifyRequest) -> Identification:
     """Search a collection for every face of a photo, or for an embedding; raises if the photo has no face."""
     stopwatch = pipeline.start_stopwatch()
-    outcome = await search(pipeline, gallery, [request.probe], request, pipeline.queue.run_all, stopwatch)
-    [results] = outcome.probes
+    probes = Probes.of([request.probe])
+    outcome = await search(pipeline, gallery, probes, request, pipeline.queue.run_all, stopwatch)
+    [results] = outcome.identified.by_probe()
     if isinstance(results, SamefaceError):
         raise results
     collection, threshold = outcome.collection, outcome.threshold
@@ -96,26 +92,20 @@ async def identify(pipeline: Pipeline, gallery: Gallery, request: IdentifyReques
 
 
 async def identify_many(
-    pipeline: Pipeline,
-    gallery: Gallery,
-    probes: Sequence[Probe | SamefaceError],
-    options: SearchOptions,
-) -> list[list[IdentifiedFace] | SamefaceError]:
-    """For each probe its identified faces or its error; an error among `probes` is returned in its place.
-
-    Photos wait for free places in the work queue.
-    """
+    pipeline: Pipeline, gallery: Gallery, probes: Probes, options: SearchOptions
+) -> Identified:
+    """Who is in each probe of a block; photos wait for free places in the work queue."""
     try:
         outcome = await search(pipeline, gallery, probes, options, pipeline.queue.run_in_turn)
     except SamefaceError as error:  # the collection was deleted meanwhile
-        return [probe if isinstance(probe, SamefaceError) else error for probe in probes]
-    return outcome.probes
+        return Identified(probes.count, {**dict.fromkeys(range(probes.count), error), **probes.errors})
+    return outcome.identified
 
 
 async def search(
     pipeline: Pipeline,
     gallery: Gallery,
-    probes: Sequence[Probe | SamefaceError],
+    probes: Probes,
     options: SearchOptions,
     embed_all: EmbedAll,
     stopwatch: Stopwatch | None = None,
@@ -125,74 +115,97 @@ async def search(
     `stopwatch` collects the times of all stages; without one, only the observer sees them.
     """
 
-    def embed(photo: Photo) -> Faces | SamefaceError:
+    def embed(photo: Photo) -> FacesOrReason:
         try:
             found = pipeline.embed_faces(photo, options.faces, stopwatch).faces
         except SamefaceError as error:
             return error
         return found or NoFaceFound("No face was found in the photo.", faces_found=0)
 
-    photos = [probe for probe in probes if not isinstance(probe, Embedding | SamefaceError)]
-    embedded = iter(await embed_all(embed, photos) if photos else ())
-    faces: list[Faces | SamefaceError] = []
-    for probe in probes:
-        if isinstance(probe, SamefaceError):
-            faces.append(probe)
-        else:
-            faces.append([probe] if isinstance(probe, Embedding) else next(embedded))
+    gallery.searchers.check_open()
+    photos = list(probes.photos.values())
+    embedded = zip(probes.photos, await embed_all(embed, photos) if photos else (), strict=True)
     return await gallery.searchers.run(
-        search_faces, gallery, faces, options, stopwatch or pipeline.start_stopwatch()
+        search_faces, gallery, probes, dict(embedded), options, stopwatch or pipeline.start_stopwatch()
     )
 
 
 def search_faces(
-    gallery: Gallery, probes: Sequence[Faces | SamefaceError], options: SearchOptions, stopwatch: Stopwatch
+    gallery: Gallery,
+    probes: Probes,
+    photos: Mapping[int, FacesOrReason],
+    options: SearchOptions,
+    stopwatch: Stopwatch,
 ) -> SearchOutcome:
-    """Search the faces of all probes in one batch, at the current revision of the collection."""
+    """Search all faces of the probes, those in `photos` too, at the current revision of the collection."""
     collection = gallery.get_collection(options.collection)
     threshold = gallery.choose_threshold(collection, options.rule, options.fusion)
-    everyone = [face for faces in probes if not isinstance(faces, SamefaceError) for face in faces]
-    embeddings = [face.embedding if isinstance(face, EmbeddedFace) else face for face in everyone]
+    reasons = {place: faces for place, faces in photos.items() if isinstance(faces, SamefaceError)}
+    shown = [
+        (place, face)
+        for place, faces in photos.items()
+        if not isinstance(faces, SamefaceError)
+        for face in faces
+    ]
+    places, faces, embeddings, normalised = line_up(probes, shown)
     with stopwatch.stage("search"):
-        found = gallery.search(collection, embeddings, options.limit, options.fusion)
-    for candidates in found:
-        if candidates:
-            stopwatch.observer.similarity("identify", candidates[0].similarity)
-    decided = list(map(decide, everyone, found, [threshold.value] * len(everyone)))
-    if gallery.decisions:
-        gallery.decisions.record(
-            [describe_decision(face, collection, threshold, stopwatch.started_at) for face in decided]
-        )
-    results = iter(decided)
-    return SearchOutcome(
-        collection,
-        threshold,
-        [faces if isinstance(faces, SamefaceError) else [next(results) for _ in faces] for faces in probes],
-    )
-
-
-def describe_decision(
-    face: IdentifiedFace, collection: Collection, threshold: Threshold, started_at: float
-) -> Entry:
-    """The entry of the audit for one face of a probe: the match that was found, or the closest similarity."""
-    match = face.match
-    return Entry.about(
-        collection,
-        "identify",
-        outcome="match" if match else "unknown",
-        person_id=match.person_id if match else None,
-        similarity=face.candidates[0].similarity if face.candidates else None,
-        threshold=threshold.value,
-        started_at=started_at,
-        details={"face_ids": [match.face_id], "reviewers": collection.reviewers} if match else {},
-    )
-
-
-def decide(face: EmbeddedFace | Embedding, candidates: list[Candidate], threshold: float) -> IdentifiedFace:
-    """The face with its candidates; the first one is its match if its similarity reaches `threshold`."""
-    return IdentifiedFace(
-        face=face.to_face() if isinstance(face, EmbeddedFace) else None,
-        normalised=isinstance(face, Embedding) and face.normalised,
-        match=candidates[0] if candidates and candidates[0].similarity >= threshold else None,
+        candidates = gallery.search(collection, embeddings, options.limit, options.fusion)
+    closest = candidates.closest()
+    for similarity in closest[~np.isnan(closest)].tolist():
+        stopwatch.observer.similarity("identify", similarity)
+    identified = Identified(
+        count=probes.count,
+        errors={**probes.errors, **reasons},
+        places=places,
+        faces=faces,
+        normalised=normalised,
+        matched=closest >= threshold.value,
         candidates=candidates,
     )
+    if gallery.decisions:
+        gallery.decisions.record(describe_decisions(identified, collection, threshold, stopwatch.started_at))
+    return SearchOutcome(collection, threshold, identified)
+
+
+def line_up(
+    probes: Probes, shown: Sequence[tuple[int, EmbeddedFace]]
+) -> tuple[NDArray[np.intp], list[Face | None], Floats, NDArray[np.bool_]]:
+    """The places of all faces, ascending: sent as embeddings, or `shown` in the photo of a place.
+
+    With them the faces (None for those that were sent), their embeddings, and whether they were normalised.
+    """
+    sent = len(probes.places)
+    places = np.append(probes.places, [place for place, _ in shown]).astype(np.intp)
+    if not shown:
+        return places, [None] * sent, probes.embeddings, probes.normalised
+    order = np.argsort(places, kind="stable")
+    faces = [None] * sent + [face.to_face() for _, face in shown]
+    own = np.stack([face.embedding.values for _, face in shown])
+    embeddings = np.concatenate([probes.embeddings.reshape(sent, own.shape[1]), own])
+    normalised = np.append(probes.normalised, np.zeros(len(shown), bool))
+    return places[order], [faces[place] for place in order], embeddings[order], normalised[order]
+
+
+def describe_decisions(
+    identified: Identified, collection: Collection, threshold: Threshold, started_at: float
+) -> list[Entry]:
+    """The entries of the audit, one per face: the match that was found, or the closest similarity."""
+    candidates = identified.candidates
+    entries = []
+    for first, closest, matched in zip(
+        candidates.starts.tolist(), candidates.closest().tolist(), identified.matched.tolist(), strict=False
+    ):
+        match = candidates.owners[first] if matched else None
+        entries.append(
+            Entry.about(
+                collection,
+                "identify",
+                outcome="match" if match else "unknown",
+                person_id=match.person_id if match else None,
+                similarity=None if math.isnan(closest) else closest,
+                threshold=threshold.value,
+                started_at=started_at,
+                details={"face_ids": [match.face_id], "reviewers": collection.reviewers} if match else {},
+            )
+        )
+    return entries

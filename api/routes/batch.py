@@ -1,9 +1,10 @@
-"""Batches: probes to identify or people to enrol, sent as NDJSON or as a form of photos."""
+"""Batches: probes to identify or people to enrol, as NDJSON, a form of photos, an array or Arrow."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+import numpy as np
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
@@ -15,11 +16,17 @@ from sameface.api.openapi.responses import BATCH_PROBLEMS, RATE_PROBLEMS, stream
 from sameface.api.schemas.batch import BatchEnrolled, BatchIdentified, EnrollEntry, ProbeEntry
 from sameface.api.schemas.identify import SearchOptions as SearchQuery
 from sameface.api.schemas.people import EnrollOptions
-from sameface.api.stream.batch_response import BatchResponse
-from sameface.model.enroll import Enrollment, EnrollRequest, enroll_many
+from sameface.api.stream.answers import Asked, EnrolledAnswers, IdentifiedAnswers
+from sameface.api.stream.batch_response import BatchResponse, Parse
+from sameface.api.stream.entries import Entry
+from sameface.api.stream.media_types import ARROW, FORM, NDJSON, NPY
+from sameface.api.stream.probe_block import ProbeBlock, read_plain_line
+from sameface.api.stream.rows import Rows
+from sameface.model.enroll import EnrollRequest, enroll_many
 from sameface.model.errors import SamefaceError
-from sameface.model.faces import Embedding
-from sameface.model.identify import IdentifiedFace, SearchOptions, identify_many
+from sameface.model.faces import Embedding, Floats
+from sameface.model.identify import SearchOptions, identify_many
+from sameface.model.probes import Probes
 
 router = APIRouter(prefix="/v1/collections/{collection}", tags=["batch"])
 
@@ -29,23 +36,44 @@ class Identifying:
     """A batch of probes to identify."""
 
     schema: ClassVar[type[BaseModel]] = ProbeEntry
+    media_types: ClassVar[tuple[str, ...]] = (NDJSON, FORM, NPY, ARROW)
+    texts: ClassVar[tuple[str, ...]] = ()
     pipeline: Pipeline
     gallery: Gallery
     options: SearchOptions
 
-    def prepare(self, sent: ProbeEntry) -> bytes | Embedding:
-        """The photo or the embedding of an entry."""
-        return sent.to_probe(self.gallery.bundle)
+    @property
+    def dimension(self) -> int:
+        """The numbers of an embedding."""
+        return self.gallery.bundle.contract.dimension or 0
 
-    async def work(
-        self, prepared: list[bytes | Embedding | SamefaceError]
-    ) -> Sequence[list[IdentifiedFace] | SamefaceError]:
-        """The identified faces of each probe, or its error."""
-        return await identify_many(self.pipeline, self.gallery, prepared, self.options)
+    def prepare(self, block: Sequence[Entry | Rows], parse: Parse) -> tuple[Asked, Probes]:
+        """Who asked, and the probes."""
+        probes = ProbeBlock(self.dimension)
+        for piece in block:
+            if isinstance(piece, Rows):
+                probes.add_rows(piece)
+            elif plain := read_plain_line(piece, self.dimension):
+                probes.add(plain[0], piece.number, plain[1])
+            else:
+                name, sent = parse(piece)
+                probes.add(name, piece.number, self._to_probe(sent))
+        return probes.finish()
 
-    def present(self, sent: ProbeEntry, answer: list[IdentifiedFace]) -> BatchIdentified:
-        """The line of the response for one probe."""
-        return BatchIdentified.model_validate({"id": sent.id, "results": answer})
+    async def work(self, asked: Asked, prepared: Probes) -> IdentifiedAnswers:
+        """Who is in each probe."""
+        found = await identify_many(self.pipeline, self.gallery, prepared, self.options)
+        return IdentifiedAnswers(asked, found)
+
+    def _to_probe(self, sent: ProbeEntry | SamefaceError) -> bytes | Floats | SamefaceError:
+        """The photo of an entry, or its embedding as it was sent, or its error."""
+        if isinstance(sent, SamefaceError):
+            return sent
+        try:
+            probe = sent.to_probe(self.gallery.bundle)
+        except SamefaceError as error:
+            return error
+        return np.array(sent.embedding, np.float32) if isinstance(probe, Embedding) else probe
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +81,43 @@ class Enrolling:
     """A batch of people to enrol."""
 
     schema: ClassVar[type[BaseModel]] = EnrollEntry
+    media_types: ClassVar[tuple[str, ...]] = (NDJSON, FORM, ARROW)
+    texts: ClassVar[tuple[str, ...]] = ("person_id", "name")
     pipeline: Pipeline
     gallery: Gallery
     collection: str
     options: EnrollOptions
     idempotency_key: str | None
 
-    def prepare(self, sent: EnrollEntry) -> EnrollRequest:
-        """The entry as an EnrollRequest."""
-        return sent.to_request(self.collection, self.gallery.bundle, self.options, self.idempotency_key)
+    @property
+    def dimension(self) -> int:
+        """The numbers of an embedding."""
+        return self.gallery.bundle.contract.dimension or 0
 
-    async def work(
-        self, prepared: list[EnrollRequest | SamefaceError]
-    ) -> Sequence[Enrollment | SamefaceError]:
+    def prepare(
+        self, block: Sequence[Entry | Rows], parse: Parse
+    ) -> tuple[Asked, list[EnrollRequest | SamefaceError]]:
+        """Who asked, and each entry as an EnrollRequest or its error."""
+        entries = [
+            entry for piece in block for entry in (piece.to_entries() if isinstance(piece, Rows) else [piece])
+        ]
+        parsed = [parse(entry) for entry in entries]
+        asked = Asked([name for name, _ in parsed], [entry.number for entry in entries])
+        return asked, [self._to_request(sent) for _, sent in parsed]
+
+    async def work(self, asked: Asked, prepared: list[EnrollRequest | SamefaceError]) -> EnrolledAnswers:
         """The enrolment of each entry, or its error."""
-        return await enroll_many(self.pipeline, self.gallery, self.collection, prepared)
+        outcomes = await enroll_many(self.pipeline, self.gallery, self.collection, prepared)
+        return EnrolledAnswers(asked, outcomes)
 
-    def present(self, sent: EnrollEntry, answer: Enrollment) -> BatchEnrolled:
-        """The line of the response for one enrolment."""
-        return BatchEnrolled.model_validate({"id": sent.id, **answer.to_dict()})
+    def _to_request(self, sent: EnrollEntry | SamefaceError) -> EnrollRequest | SamefaceError:
+        """The entry as an EnrollRequest, or its error."""
+        if isinstance(sent, SamefaceError):
+            return sent
+        try:
+            return sent.to_request(self.collection, self.gallery.bundle, self.options, self.idempotency_key)
+        except SamefaceError as error:
+            return error
 
 
 @router.post(
@@ -79,7 +125,7 @@ class Enrolling:
     dependencies=[SEARCH],
     status_code=200,  # FastAPI cannot infer the status from BatchResponse
     response_class=BatchResponse,
-    openapi_extra=document_batch(ProbeEntry, {"id": "1", "image": examples.PHOTO}),
+    openapi_extra=document_batch(ProbeEntry, Identifying.media_types, {"id": "1", "image": examples.PHOTO}),
     responses=stream(BatchIdentified, examples.BATCH_IDENTIFIED, *BATCH_PROBLEMS, *RATE_PROBLEMS),
 )
 async def identify_batch(
@@ -101,7 +147,9 @@ async def identify_batch(
     dependencies=[WRITE],
     status_code=200,  # FastAPI cannot infer the status from BatchResponse
     response_class=BatchResponse,
-    openapi_extra=document_batch(EnrollEntry, {"id": "1", "person_id": "ada", "image": examples.PHOTO}),
+    openapi_extra=document_batch(
+        EnrollEntry, Enrolling.media_types, {"id": "1", "person_id": "ada", "image": examples.PHOTO}
+    ),
     responses=stream(BatchEnrolled, examples.BATCH_ENROLLED, *BATCH_PROBLEMS),
 )
 async def enroll_batch(

@@ -5,16 +5,16 @@ still arriving. So this response reads the body itself: one task reads, one answ
 """
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel
+from pydantic_core import from_json
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
@@ -24,16 +24,21 @@ from sameface.api.body.read_body import UploadBudget, count_photos, find_photos,
 from sameface.api.errors import BodyTooLarge, TimedOut, describe_failure, internal_error
 from sameface.api.middleware.request_context import RequestContext, context_of
 from sameface.api.settings import Settings
-from sameface.api.stream.entries import Entry, reader_for
+from sameface.api.stream.answers import Answers, Asked
+from sameface.api.stream.entries import Entry
 from sameface.api.stream.mailbox import Mailbox
+from sameface.api.stream.readers import reader_for
+from sameface.api.stream.rows import Rows
 from sameface.api.stream.unread_answers import UnreadAnswers, UnreadAnswersFull
+from sameface.api.stream.writers import writer_for
 from sameface.model.errors import Overloaded, SamefaceError
 
 log = logging.getLogger("sameface.requests")
 
 Result = TypeVar("Result")
+Parse: TypeAlias = Callable[[Entry], tuple[str | None, Any]]  # an id, and what was sent or its error
 
-BLOCK_ENTRIES = 256
+BLOCK_ENTRIES = 1024
 BLOCK_BYTES = 1_000_000  # about ten photos: their answers are sent before the next block is begun
 IDLE_BYTES = 256_000  # that a batch reserves before anything has come
 PROGRESS_BYTES = 16_384  # that count as progress without a complete entry
@@ -47,30 +52,39 @@ PATIENCE = 2  # times `request_seconds` without progress, after which the connec
 
 
 class Batch(Protocol):
-    """The operation of a batch; `prepare` and `present` run in a thread, `work` on the event loop."""
+    """The operation of a batch; `prepare` runs in a thread, `work` on the event loop."""
 
-    schema: ClassVar[type[BaseModel]]
+    schema: ClassVar[type[BaseModel]]  # of an entry
+    media_types: ClassVar[tuple[str, ...]]  # of the bodies that it takes
+    texts: ClassVar[tuple[str, ...]]  # columns of an Arrow stream, beside `id` and `embedding`
 
-    def prepare(self, sent: Any) -> Any:
-        """The operation's input, from the validated entry `sent`."""
+    @property
+    def dimension(self) -> int:
+        """The numbers of an embedding."""
 
-    async def work(self, prepared: list[Any]) -> Sequence[Any]:
-        """An answer or an error per entry, in order; an entry that already is an error is returned."""
+    def prepare(self, block: Sequence[Entry | Rows], parse: Parse) -> tuple[Asked, Any]:
+        """Who asked, and the operation's input; `parse` reads an entry by the schema."""
 
-    def present(self, sent: Any, answer: Any) -> BaseModel:
-        """The line of the response for the entry `sent` and its `answer`."""
+    async def work(self, asked: Asked, prepared: Any) -> Answers:
+        """The answers to a block."""
 
 
 class BatchResponse(Response):
     """Reads entries, answers them in blocks, and sends the answers in the order of the entries."""
 
-    media_type = "application/x-ndjson"
-
     def __init__(self, request: Request, batch: Batch) -> None:
         self.settings: Settings = request.app.state.settings
         self.uploads: UploadBudget = request.app.state.uploads
         self.context: RequestContext = context_of(request.scope)
-        self.reader = reader_for(request.headers.get("content-type", ""), self.settings)
+        self.reader = reader_for(
+            request.headers.get("content-type", ""),
+            self.settings,
+            batch.dimension,
+            batch.texts,
+            batch.media_types,
+        )
+        self.writer = writer_for(request.headers.get("accept", ""), self.describe)
+        self.media_type = self.writer.media_type
         self.batch = batch
         self.photos = find_photos(batch.schema)
         self.background = None
@@ -116,7 +130,7 @@ class BatchResponse(Response):
                 return await mailbox.put([Entry(number + 1, busy)], last=True)
         return None
 
-    async def split(self, content: bytes, *, last: bool) -> list[Entry]:
+    async def split(self, content: bytes, *, last: bool) -> Sequence[Entry | Rows]:
         """The entries that `content` completes; what may be thousands is split off the event loop."""
         if len(content) < PROGRESS_BYTES:
             return self.reader.read(content, last=last)
@@ -164,6 +178,7 @@ class BatchResponse(Response):
     async def answer(self, mailbox: Mailbox, unread: UnreadAnswers) -> None:
         """Answer the entries block by block; once the whole stream has failed, drop the rest."""
         failure: SamefaceError | None = None
+        unread.put(self.writer.start())
         while block := await mailbox.take_block(BLOCK_ENTRIES, BLOCK_BYTES):
             if failure:
                 continue
@@ -179,40 +194,32 @@ class BatchResponse(Response):
             except Exception:
                 log.exception("request %s failed", self.context.request_id)
                 failure = internal_error()
-        unread.end(self.encode_failure(None, failure) if failure else b"")
+        unread.end(self.writer.end(failure))
 
-    async def answer_block(self, block: list[Entry]) -> bytes:
-        """The lines of the response for `block`, in its order; parsing and encoding run on a thread."""
-        parsed = await run_on_line_thread(lambda: [self.parse(entry) for entry in block])
-        answers = await self.batch.work([prepared for _, prepared in parsed])
+    async def answer_block(self, block: Sequence[Entry | Rows]) -> bytes:
+        """The answers to `block`, in its order; parsing and encoding run on a thread."""
+        asked, prepared = await run_on_line_thread(lambda: self.batch.prepare(block, self.parse))
+        answers = await self.batch.work(asked, prepared)
+        return await run_on_line_thread(lambda: self.writer.write(answers))
 
-        def encode() -> bytes:
-            lines = []
-            for entry, (sent, _), answer in zip(block, parsed, answers, strict=True):
-                if isinstance(answer, SamefaceError):
-                    answer.facts["line"] = entry.number
-                    lines.append(self.encode_failure(sent.id if sent else find_id(entry), answer))
-                else:
-                    lines.append(self.batch.present(sent, answer).model_dump_json().encode() + b"\n")
-            return b"".join(lines)
-
-        return await run_on_line_thread(encode)
-
-    def parse(self, entry: Entry) -> tuple[Any, Any]:
-        """Parse one entry: the entry in its schema and prepared for the operation, or the error to answer."""
-        content, sent = entry.content, None
+    def parse(self, entry: Entry) -> tuple[str | None, Any]:
+        """The id of an entry, and the entry in its schema or the error to answer."""
+        content = entry.content
         try:
             if isinstance(content, SamefaceError):
                 raise content
+            sent: Any
             if isinstance(content, dict):
                 sent = validate(self.batch.schema, content)
             else:
                 sent = parse_json(content, self.batch.schema)
-            prepared = self.batch.prepare(sent)
-            self.context.allowance.take_photos(count_photos(sent, self.photos))
-            return sent, prepared
         except SamefaceError as error:
-            return sent, error
+            return find_id(entry), error
+        try:
+            self.context.allowance.take_photos(count_photos(sent, self.photos))
+        except SamefaceError as error:
+            return sent.id, error
+        return sent.id, sent
 
     async def send(self, unread: UnreadAnswers, send: Send) -> None:
         """Send the answers, as fast as the client reads them."""
@@ -229,9 +236,9 @@ class BatchResponse(Response):
         """Renew the deadline after a message was received or sent."""
         self.context.deadline.renew(PATIENCE * self.settings.request_seconds)
 
-    def encode_failure(self, entry_id: str | None, error: SamefaceError) -> bytes:
-        """The line of the response for `error`; `entry_id` is None if the whole stream failed."""
-        return json.dumps({"id": entry_id, "error": describe_failure(error, self.context)}).encode() + b"\n"
+    def describe(self, error: SamefaceError) -> dict[str, Any]:
+        """The problem's fields for `error`."""
+        return describe_failure(error, self.context)
 
 
 async def run_on_line_thread(work: Callable[[], Result]) -> Result:
@@ -246,7 +253,7 @@ def find_id(entry: Entry) -> str | None:
     if len(entry.content) > MAX_FIELD_BYTES:
         return None
     try:
-        found = json.loads(entry.content).get("id")
-    except (ValueError, AttributeError, RecursionError):
+        found = from_json(entry.content).get("id")
+    except (ValueError, AttributeError):
         return None
     return found if isinstance(found, str) else None

@@ -1,15 +1,10 @@
 """Reads the entries of a batch while they arrive: lines of NDJSON, or photos of a form."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
-from python_multipart.multipart import parse_options_header
-
-from sameface.api.body.form import MAX_FIELD_BYTES
 from sameface.api.body.multipart import PartData, PartEvent, PartParser, PartStart
-from sameface.api.body.read_body import BASE64_GROWTH
-from sameface.api.errors import InvalidRequest, UnsupportedMediaType
-from sameface.api.settings import Settings
+from sameface.api.errors import InvalidRequest
 from sameface.model.errors import ImageTooLarge, SamefaceError
 
 MAX_ID = 255
@@ -20,29 +15,12 @@ ENTRY_BYTES = 500  # of memory that an entry takes beside its content
 class Entry:
     """One entry of a batch: an unparsed line, the fields of a form's photo, or the error to answer."""
 
+    count: ClassVar[int] = 1
+
     number: int  # from 1
     content: bytes | dict[str, Any] | SamefaceError
     id: str | None = None
     size: int = ENTRY_BYTES  # approximate bytes in memory
-
-
-class EntryReader(Protocol):
-    """Turns the chunks of a body into entries."""
-
-    held: bytearray  # the part of an entry that is not complete yet
-
-    def read(self, chunk: bytes, *, last: bool) -> list[Entry]:
-        """The entries that `chunk` completes; `last` says that the body ends with it."""
-
-
-def reader_for(content_type: str, settings: Settings) -> EntryReader:
-    """The reader for `content_type`; raises UnsupportedMediaType if there is none."""
-    kind, options = parse_options_header(content_type)
-    if kind in (b"application/x-ndjson", b"application/ndjson", b"application/jsonl"):
-        return LineReader(int(settings.max_image_bytes * BASE64_GROWTH) + MAX_FIELD_BYTES)
-    if kind == b"multipart/form-data":
-        return PhotoReader(options.get(b"boundary", b""), settings.max_image_bytes)
-    raise UnsupportedMediaType("Send application/x-ndjson or multipart/form-data.")
 
 
 class LineReader:

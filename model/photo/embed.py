@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.errors import BundleRefused, InvalidEmbedding, ModelMismatch
@@ -12,6 +13,8 @@ from sameface.model.faces import UNIT, Embedding, Floats, Pixels
 from sameface.model.observer import SILENT, Observer
 from sameface.model.runtime.micro_batcher import MicroBatcher
 from sameface.model.runtime.session_pool import SessionPool, open_sessions
+
+NO_DIRECTION = "An embedding must be finite and not zero."
 
 
 class Embedder:
@@ -80,7 +83,16 @@ def accept_embedding(bundle: Bundle, values: Sequence[float] | Floats, made_by: 
         embedding = np.asarray(values, np.float32)
     if embedding.shape != (contract.dimension,):
         raise InvalidEmbedding(f"An embedding of {contract.name} has {contract.dimension} numbers.")
-    length = float(np.linalg.norm(embedding))
-    if not np.isfinite(length) or length == 0:
-        raise InvalidEmbedding("An embedding must be finite and not zero.")
-    return Embedding(embedding / np.float32(length), bundle.identity, normalised=abs(length - 1) > UNIT)
+    [unit], [normalised], [sound] = scale_rows(embedding[None])
+    if not sound:
+        raise InvalidEmbedding(NO_DIRECTION)
+    return Embedding(unit, bundle.identity, normalised=bool(normalised))
+
+
+def scale_rows(rows: Floats) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Embeddings (rows) scaled to length 1, which had another length, and which are finite and not zero."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.linalg.norm(rows, axis=1)
+        sound = np.isfinite(lengths) & (lengths > 0)
+        units: Floats = rows / np.where(sound, lengths, 1).astype(np.float32)[:, None]
+    return units, np.abs(lengths - 1) > UNIT, sound

@@ -161,7 +161,7 @@ def test_streams_leave_a_part_of_the_room_to_others(serve) -> None:
 
 
 def test_streams_that_wait_for_each_others_room_come_to_an_end(serve) -> None:
-    with serve(max_upload_bytes=3_000_000, request_seconds=1) as client, ExitStack() as opened:
+    with serve(max_upload_bytes=3_000_000, request_seconds=3) as client, ExitStack() as opened:
         staff = make_collection(client)
         streams = [opened.enter_context(open_stream(client, f"{staff}/identify/batch")) for _ in range(3)]
         for _ in range(4):

@@ -4,20 +4,19 @@ import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.gallery.gallery import Gallery, Roster
-from sameface.model.gallery.index import collection_indexes as indexes_module
-from sameface.model.gallery.index import faiss_search as candidates_module
-from sameface.model.gallery.index.collection_indexes import open_indexes
-from sameface.model.gallery.index.faiss_search import faiss
+from sameface.model.gallery.index.faiss import candidates as candidates_module
+from sameface.model.gallery.index.faiss import collection_indexes as indexes_module
+from sameface.model.gallery.index.faiss.collection_indexes import open_indexes
 from sameface.model.store.databases import sqlite_database
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from tests.conftest import wait_for
+from tests.model.gallery.index.faiss.codes import blank_of, code_of
 from tests.model.people import newcomer, people_like
 from tests.networks import DIMENSION
 
@@ -28,7 +27,7 @@ PEOPLE = people_like(300, 1, DIMENSION)
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three hundred faces are many: they are searched in cells, and saved."""
+    """Three hundred faces are many: they are searched by codes, and saved."""
     monkeypatch.setattr(indexes_module, "FORGET_SECONDS", 0.1)
     monkeypatch.setattr(sqlite_database, "SCRUB_SECONDS", 0.1)
     monkeypatch.setattr(indexes_module, "SAVE_CHANGES", 20)
@@ -64,34 +63,23 @@ def is_on_disk(path: Path, number: int) -> bool:
     return any(PEOPLE[number].tobytes() in content for content in files)
 
 
-def code_of(index: Any, row: int) -> bytes:
-    """The embedding of a row as it is in a cell: in half precision, less the centre."""
-    for cell in range(index.nlist):
-        size = index.invlists.list_size(cell)
-        rows = faiss.rev_swig_ptr(index.invlists.get_ids(cell), size)
-        codes = faiss.rev_swig_ptr(index.invlists.get_codes(cell), size * index.code_size)
-        for code in codes.reshape(size, -1)[rows == row]:
-            return code.tobytes()
-    return pytest.fail("no cell has the row")
-
-
 def snapshot_of(gallery: Roster, collection: Collection) -> Path:
     return open_indexes(gallery.store).path_of(collection)
 
 
 def test_who_is_deleted_leaves_the_disk_although_nobody_searches(path: Path, server: Gallery) -> None:
     staff = server.get_collection("staff")
-    snapshot, code = snapshot_of(server, staff), code_of(server.indexes.follow(staff).faiss_index, 7)
-    assert code in snapshot.read_bytes()
+    codes = server.indexes.follow(staff).faiss_index
+    assert code_of(codes, 7) != blank_of(codes)
     assert is_on_disk(path, 7)
     server.forget_person(staff, "p7")
     server.forget_face(staff, "p8", "p8-0")
     wait_for(lambda: not is_on_disk(path, 7) and not is_on_disk(path, 8))
-    assert code not in snapshot.read_bytes()
     assert is_on_disk(path, 9)
     held = open_indexes(server.store).load(server.get_collection("staff"))
+    assert code_of(held.index.faiss_index, 7) == blank_of(codes)
     assert (held.saved, held.index.size) == (302, 298)
-    assert len(held.index.search(PEOPLE[9], 1)[0]) == 1
+    assert held.index.search(PEOPLE[9], 1).faces.tolist() == [[10]]
 
 
 def test_what_another_process_deletes_is_written_anew_by_one_that_has_the_index(

@@ -12,7 +12,7 @@ from sameface.model.decision.thresholds import Rule
 from sameface.model.errors import CalibrationNotFound, ModelMismatch
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.store.records import Binding, Collection
-from tests.model.people import newcomer, probe, random_units
+from tests.model.people import newcomer, random_units
 from tests.networks import DIMENSION, build_recogniser
 from tests.postgres_server import gallery_in
 
@@ -36,7 +36,7 @@ def staff(gallery: Gallery) -> Collection:
 
 def find(gallery: Gallery, collection: Collection, *probes: np.ndarray, limit: int = 5) -> list[list[str]]:
     now = gallery.get_collection(collection.name)
-    found = gallery.search(now, [probe(values, gallery.bundle.identity) for values in probes], limit)
+    found = gallery.search(now, np.array(probes), limit).by_probe()
     return [[candidate.person_id for candidate in candidates] for candidates in found]
 
 
@@ -44,7 +44,7 @@ def test_people_are_ranked_by_their_best_face_and_named_once(gallery: Gallery, s
     ada, bob = random_units(3, DIMENSION, 1), random_units(3, DIMENSION, 2)
     gallery.enroll(staff, [newcomer("ada", ada, name="Ada"), newcomer("bob", bob)])
     staff = gallery.get_collection("staff")
-    [candidates] = gallery.search(staff, [probe(bob[2], gallery.bundle.identity)], 5)
+    [candidates] = gallery.search(staff, bob[2:], 5).by_probe()
     assert (candidates[0].person_id, candidates[0].face_id) == ("bob", "bob-2")
     assert candidates[0].similarity == pytest.approx(1, abs=1e-5)
     assert sorted(found.person_id for found in candidates) == ["ada", "bob"]

@@ -11,7 +11,7 @@ from sameface.model.gallery import subjects
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.store.audit import Wanted
 from sameface.model.store.records import Collection
-from tests.model.people import newcomer, probe, random_units
+from tests.model.people import newcomer, random_units
 from tests.networks import DIMENSION, build_recogniser
 
 
@@ -34,7 +34,7 @@ def staff(gallery: Gallery) -> Collection:
 
 
 def find(gallery: Gallery, unit: np.ndarray) -> tuple[str, float]:
-    [[best]] = gallery.search(staff(gallery), [probe(unit, gallery.bundle.identity)], 1)
+    [[best]] = gallery.search(staff(gallery), unit[None], 1).by_probe()
     return best.person_id, best.similarity
 
 
@@ -75,7 +75,7 @@ def test_everybody_is_forgotten_in_one_step(gallery: Gallery) -> None:
     subjects.add_subject(gallery, staff(gallery), "Bob")
     assert find(gallery, units[0])[0] == "ada"
     assert gallery.forget_everybody(staff(gallery)) == (2, 2)
-    assert gallery.search(staff(gallery), [probe(units[0], gallery.bundle.identity)], 1) == [[]]
+    assert gallery.search(staff(gallery), units[:1], 1).by_probe() == [[]]
     assert (staff(gallery).people, staff(gallery).faces) == (0, 0)
     assert gallery.forget_everybody(staff(gallery)) == (0, 0)
     entries = [each.entry for each in gallery.store.audit.page(Wanted(), 2)]
