@@ -1,9 +1,9 @@
 """Keys that are managed by the holder of another: nobody hands out more than they have."""
 
-from sameface.model.access.keys import draw_secret, hash_secret, refuse_long_grace
+from sameface.model.access.sealed_secrets import rotate_key
 from sameface.model.errors import Forbidden, KeyNotFound
 from sameface.model.store.api_key import ApiKey
-from sameface.model.store.keys import Keys
+from sameface.model.store.store import Store
 
 
 class KeyDesk:
@@ -12,8 +12,9 @@ class KeyDesk:
     A manager without a key, on a server that has none yet, may manage all.
     """
 
-    def __init__(self, keys: Keys, manager: ApiKey | None) -> None:
-        self._keys = keys
+    def __init__(self, store: Store, manager: ApiKey | None) -> None:
+        self._store = store
+        self._keys = store.keys
         self._manager = manager
 
     def add(self, draft: ApiKey) -> ApiKey:
@@ -35,10 +36,7 @@ class KeyDesk:
 
     def rotate(self, key_id: str, grace_seconds: float) -> tuple[ApiKey, str]:
         """The key with a new secret, and that secret; the one before works for `grace_seconds` more."""
-        refuse_long_grace(grace_seconds)
-        key = self.get(key_id)
-        secret = draw_secret(key.service)
-        return self._keys.rotate(key.key_id, hash_secret(secret), grace_seconds), secret
+        return rotate_key(self._store, self.get(key_id).key_id, grace_seconds)
 
     def revoke(self, key_id: str) -> None:
         """End a key for good."""

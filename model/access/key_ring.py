@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Sequence
 
+from sameface.model.access.sealed_secrets import open_secrets
 from sameface.model.data_folder import GalleryPlace
 from sameface.model.errors import SamefaceError
 from sameface.model.parallel import Threads
@@ -18,7 +19,7 @@ FRESH_SECONDS = 0.5  # that the store's keys are taken as they were read: half o
 
 
 class KeyRing:
-    """Finds keys by their secrets. Once there has been a key, here or in the store, `guarded` stays true."""
+    """Finds keys by secret or by id. Once there has been one, here or in the store, `guarded` stays true."""
 
     def __init__(self, environment: Sequence[ApiKey], place: GalleryPlace) -> None:
         self._environment = environment
@@ -30,6 +31,8 @@ class KeyRing:
         self._thread = Threads(1, "keys")
         self._used: set[str] = set()  # keys whose last use is not in the store yet
         self._by_hash = {key.sha256: key for key in environment}
+        self._by_id = {key.key_id: key for key in environment}
+        self._secrets: dict[str, tuple[str, ...]] = {}  # opened, by the id of a key that keeps its own
 
     def open(self) -> None:
         """Open the store, unless it is, and read its keys; it stays closed if that fails."""
@@ -77,9 +80,23 @@ class KeyRing:
         A lookup by hash tells no more about a secret, however long it takes, than a guess does.
         """
         key = self._by_hash.get(sha256)
-        if key and (key.last_used_at or 0) + HOUR <= time.time():
-            self._used.add(key.key_id)
+        if key:
+            self.note_use(key)
         return key
+
+    def find_signer(self, key_id: str) -> tuple[ApiKey | None, tuple[str, ...]]:
+        """The key with this id, and the secrets that it keeps to check signatures; most keys keep none."""
+        key = self._by_id.get(key_id)
+        if key is None or not key.sealed:
+            return key, ()
+        if key_id not in self._secrets:
+            self._secrets[key_id] = open_secrets(self.store, key)
+        return key, self._secrets[key_id]
+
+    def note_use(self, key: ApiKey) -> None:
+        """Remember that `key` was used, to be written into the store within the hour."""
+        if (key.last_used_at or 0) + HOUR <= time.time():
+            self._used.add(key.key_id)
 
     def expect_change(self) -> None:
         """Look into the store before the next request: this process has changed keys itself."""
@@ -119,6 +136,8 @@ class KeyRing:
         keys = (*self._environment, *self.store.keys.page())
         former = {key.former_sha256: key for key in keys if key.former_sha256}
         self._by_hash = former | {key.sha256: key for key in keys}
+        self._by_id = {key.key_id: key for key in keys}
+        self._secrets = {}
 
     def _save(self, used: set[str]) -> None:
         self.store.keys.note_used(used, time.time())

@@ -1,11 +1,15 @@
-"""The secret key of a server and of all that share its data: it signs the audit's seals."""
+"""The secret key of a server and of all that share its data: it signs the audit's seals, and encrypts the
+secrets of keys that have to be kept."""
 
+import base64
 import hashlib
 import hmac
 import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
+
+from cryptography.fernet import Fernet, InvalidToken
 
 from sameface.model.errors import SecretKeyRefused
 from sameface.model.files import make_private_folder, replacing
@@ -18,18 +22,36 @@ SHORTEST = 32  # characters: 128 bits in hexadecimal
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SecretKey:
-    """A secret that is shown nowhere; for each purpose it signs with a key of its own."""
+    """A secret that is shown nowhere; for each purpose it signs and encrypts with a key of its own."""
 
     secret: bytes
 
     def sign(self, purpose: str, content: bytes) -> str:
         """The HMAC-SHA256 of `content`, in hexadecimal."""
-        own = hmac.digest(self.secret, purpose.encode(), hashlib.sha256)
-        return hmac.digest(own, content, hashlib.sha256).hex()
+        return hmac.digest(self.derive(purpose), content, hashlib.sha256).hex()
 
     def has_signed(self, purpose: str, content: bytes, signature: str) -> bool:
         """Whether `signature` is that of `content`."""
         return hmac.compare_digest(self.sign(purpose, content).encode(), signature.encode())
+
+    def encrypt(self, purpose: str, text: str) -> str:
+        """`text` encrypted and authenticated, another each time."""
+        return self.cipher(purpose).encrypt(text.encode()).decode()
+
+    def decrypt(self, purpose: str, sealed: str) -> str | None:
+        """The text that `encrypt` made `sealed` of; None if another key or purpose did, or it was altered."""
+        try:
+            return self.cipher(purpose).decrypt(sealed.encode()).decode()
+        except InvalidToken:
+            return None
+
+    def cipher(self, purpose: str) -> Fernet:
+        """What encrypts for `purpose`."""
+        return Fernet(base64.urlsafe_b64encode(self.derive(purpose)))
+
+    def derive(self, purpose: str) -> bytes:
+        """The key for `purpose`, 256 bits that tell nothing about the secret or about other keys."""
+        return hmac.digest(self.secret, purpose.encode(), hashlib.sha256)
 
 
 def load_secret_key(folder: Path, *, make: bool = True) -> SecretKey:

@@ -55,3 +55,14 @@ def test_a_key_signs_differently_for_each_purpose_and_is_not_shown(tmp_path: Pat
     assert not key.has_signed("audit", b"other", signature)
     assert not key.has_signed("audit", b"content", "ünsigned")
     assert key.secret.decode() not in repr(key)
+
+
+def test_a_key_encrypts_differently_for_each_purpose_and_notices_a_change(tmp_path: Path) -> None:
+    key, other = load_secret_key(tmp_path / "one"), load_secret_key(tmp_path / "other")
+    sealed = key.encrypt("keys", "sécret")
+    assert "sécret" not in sealed
+    assert key.encrypt("keys", "sécret") != sealed
+    assert key.decrypt("keys", sealed) == "sécret"
+    assert key.decrypt("webhook", sealed) is None
+    assert other.decrypt("keys", sealed) is None
+    assert key.decrypt("keys", f"{sealed[:-6]}AAAAA=") is None

@@ -1,0 +1,1 @@
+"""The operations of Amazon Rekognition about faces, for its clients: their signatures, shapes and errors."""
