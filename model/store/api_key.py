@@ -21,11 +21,12 @@ UNLIMITED = KeyLimits()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """A key, of the store or of the environment, which knows only the hash of its secret."""
+    """A key, of the store or of the environment; it knows the hash of its secret, and seldom more."""
 
     key_id: str
     name: str
     sha256: str  # of the secret
+    sealed: str | None = None  # the secret, encrypted, if signatures are checked with it
     scopes: frozenset[str]
     collections: tuple[str, ...] | None = None  # names, or prefixes that end in `*`; None: all
     limits: KeyLimits = UNLIMITED
@@ -35,6 +36,7 @@ class ApiKey:
     last_used_at: float | None = None  # to the hour
     revoked_at: float | None = None
     former_sha256: str | None = None  # of the secret before the last rotation
+    former_sealed: str | None = None
     former_until: float | None = None  # when that stops working
     number: int | None = None  # of the row; None: of the environment
 

@@ -48,7 +48,7 @@ class Entry:
     started_at: float | None = None  # when the work on a decision began
     reviewed: str | None = None  # the id of the entry that a review is about
     details: dict[str, Any] = field(default_factory=dict)
-    time: float = field(default_factory=time.time)
+    time: float = field(default_factory=lambda: round(time.time(), 6))  # as `write_time` shows it
     actor: Actor = field(default_factory=current_actor)
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Select, exists, insert, select, update
+from sqlalchemy import Connection, Select, exists, func, insert, select, update
 
 from sameface.model.faces import Floats, Keys
 from sameface.model.store.databases.database import Database, damaged
@@ -41,6 +41,21 @@ class Changes:
                 gone = [face for _, kind, _, face, _ in rows if kind == "delete" and face is not None]
                 block = to_block(came, collection.dimension)
                 yield FaceChanges(rows[-1].sequence, block, np.array(gone, np.int64))
+
+    def faces_touched(self, collection: Collection, after: int) -> list[int]:
+        """The faces that were deleted after the change number `after`, and all faces of changed people."""
+        updated = (changes.c.kind == "update") & (faces.c.person == changes.c.person)
+        wanted = (
+            select(func.coalesce(changes.c.face, faces.c.key))
+            .join_from(changes, faces, updated, isouter=True)
+            .where(
+                (changes.c.collection == collection.key)
+                & (changes.c.sequence > after)
+                & (changes.c.kind != "enrol")
+            )
+        )
+        with self._database.reading() as connection:
+            return [face for face in connection.execute(wanted).scalars() if face is not None]
 
     def has_deletes(self, collection: Collection, after: int) -> bool:
         """Whether somebody or a face was deleted after the change number `after`."""

@@ -53,14 +53,15 @@ class Keys:
         with self._database.reading() as connection:
             return read_page(connection, limit, after)
 
-    def rotate(self, key_id: str, sha256: str, grace_seconds: float) -> ApiKey:
+    def rotate(self, key_id: str, sha256: str, grace_seconds: float, sealed: str | None = None) -> ApiKey:
         """Give a key another secret; the one before works for `grace_seconds` more, if it still did."""
         with self._database.writing(alone=True) as connection:
             former = read_key(connection, key_id)
             if former.revoked_at is not None:
                 raise KeyNotFound(f"The key {key_id!r} is revoked: make a new one.")
             ends = time.time() + grace_seconds
-            values = {"sha256": sha256, "former_sha256": former.sha256, "former_until": ends}
+            values = {"sha256": sha256, "sealed": sealed, "former_until": ends}
+            values |= {"former_sha256": former.sha256, "former_sealed": former.sealed}
             return change_key(connection, "rotate_key", key_id, values)
 
     def revoke(self, key_id: str) -> ApiKey:
@@ -123,7 +124,7 @@ def peek_keys(place: GalleryPlace) -> list[ApiKey]:
 
 def to_row(key: ApiKey) -> dict[str, Any]:
     """The columns of a key that is to be added."""
-    same = ("key_id", "name", "sha256", "service", "created_at", "expires_at")
+    same = ("key_id", "name", "sha256", "sealed", "service", "created_at", "expires_at")
     values = {name: getattr(key, name) for name in same}
     limits = {name: limit for name, limit in asdict(key.limits).items() if limit is not None}
     return values | {"scopes": sorted(key.scopes), "collections": list_or_none(key), "limits": limits}

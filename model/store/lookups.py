@@ -72,6 +72,14 @@ class Lookups:
             raise FaceNotFound(f"There is no face {face_id!r} in {collection.name!r}.")
         return FaceOwner(row.person_id, row.name, row.face_id), row.crop
 
+    def existing_faces(self, collection: Collection, face_ids: Sequence[str]) -> set[str]:
+        """Those of the ids that are faces of the collection."""
+        wanted = select(faces.c.face_id).where(
+            (faces.c.collection == collection.key) & faces.c.face_id.in_(face_ids)
+        )
+        with self._database.reading() as connection:
+            return set(connection.execute(wanted).scalars())
+
     def owners_of_photos(self, collection: Collection, photos: Sequence[str]) -> dict[str, list[str]]:
         """By SHA-256 of the photos that were enrolled before: the ids of their people, earliest first."""
         wanted = (

@@ -245,6 +245,7 @@ def add_faces(
             "identity": collection.identity,
             "photo": face.photo,
             "crop": face.crop if collection.store_crops else None,
+            "details": face.details,
             "created_at": time.time() if face.created_at is None else face.created_at,
         }
         for newcomer in newcomers
@@ -289,4 +290,12 @@ def read_whole_people(
 def restore_face(row: Any, collection: Collection) -> NewFace:
     """A row of `faces` as a face to enrol elsewhere."""
     [embedding] = read_embeddings(row.embedding, 1, collection.dimension)
-    return NewFace(row.face_id, embedding, row.quality, row.photo, row.crop, created_at=row.created_at)
+    return NewFace(
+        row.face_id,
+        embedding,
+        row.quality,
+        row.photo,
+        row.crop,
+        created_at=row.created_at,
+        details=row.details,
+    )

@@ -124,6 +124,7 @@ class NewFace:
     normalised: bool = False  # the embedding was sent at another length than 1
     faces_found: int = 1  # in its photo
     created_at: float | None = None  # None: now
+    details: dict[str, Any] | None = None  # for clients that read them again: its box, score and external id
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,6 +174,29 @@ class FaceOwner:
     def label(self) -> str:
         """What the person is called: the name, or the id of who has none."""
         return self.name or self.person_id
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFace(FaceOwner):
+    """A face with its owner, and what is kept of its photo."""
+
+    key: int
+    photo: str | None  # the SHA-256
+    details: dict[str, Any] | None
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it is a person of its own, who has the id of the face, and belongs to no user."""
+        return self.face_id == self.person_id
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A person who is more than one face without an owner, and how many faces the person has."""
+
+    person_id: str
+    name: str | None
+    faces: int
 
 
 @dataclass(frozen=True, slots=True)

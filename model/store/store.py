@@ -12,13 +12,19 @@ from sameface.model.store.calibrations import OwnCalibrations
 from sameface.model.store.changes import Changes
 from sameface.model.store.collections import Collections
 from sameface.model.store.databases.database import OPENING
-from sameface.model.store.databases.migrations import migrate, read_about, refuse_other_version
+from sameface.model.store.databases.migrations import (
+    migrate,
+    read_about,
+    refuse_moving,
+    refuse_other_version,
+)
 from sameface.model.store.databases.opening import open_database
 from sameface.model.store.idempotency import IdempotencyKeys
 from sameface.model.store.keys import Keys
 from sameface.model.store.lookups import Lookups
 from sameface.model.store.people import People
 from sameface.model.store.seals import Seals
+from sameface.model.store.users import Users
 from sameface.model.store.wholesale import Wholesale
 
 
@@ -43,6 +49,7 @@ class Store:
         self.collections = Collections(self._database)
         self.people = People(self._database)
         self.lookups = Lookups(self._database)
+        self.users = Users(self._database)
         self.wholesale = Wholesale(self._database)
         self.changes = Changes(self._database)
         self.idempotency_keys = IdempotencyKeys(self._database)
@@ -103,7 +110,10 @@ class Store:
         if self.read_only:
             with self._database.reading() as connection:
                 refuse_other_version(connection)
+                refuse_moving(connection)
                 return read_about(connection, "store")
         # Two processes that create the database at the same moment would find it locked.
         with self.locked(OPENING, wait=True), self.writing(patient=True) as connection:
-            return migrate(connection)
+            store_id = migrate(connection)
+            refuse_moving(connection)
+            return store_id

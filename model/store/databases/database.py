@@ -2,12 +2,12 @@
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Float
+from sqlalchemy import Connection, Engine, Float, Row, Table
 from sqlalchemy.sql.functions import FunctionElement
 
 from sameface.model.errors import StoreDamaged
@@ -45,6 +45,22 @@ class Database(ABC):
     @abstractmethod
     def locked(self, name: str, *, wait: bool = False) -> AbstractContextManager[bool]:
         """Hold the lock `name` between all processes; yields False if another holds it, unless `wait`."""
+
+    @abstractmethod
+    def claimed(self) -> AbstractContextManager[Connection]:
+        """The only connection to the database, in no transaction; raises if anybody else has it open."""
+
+    @abstractmethod
+    def read_counters(self, connection: Connection) -> dict[str, int]:
+        """By table: the last number that was drawn for its key; none is ever drawn again."""
+
+    @abstractmethod
+    def set_counters(self, connection: Connection, counters: dict[str, int]) -> None:
+        """Have the keys of each table go on after its counter."""
+
+    def append(self, connection: Connection, table: Table, rows: Sequence[Row[Any]]) -> None:
+        """Insert many rows as they were read from another database, with their keys."""
+        connection.execute(table.insert(), [dict(row._mapping) for row in rows])
 
     @abstractmethod
     def folder_of(self, store_id: str) -> Path:

@@ -76,6 +76,15 @@ def bind_keys(connection: Connection) -> None:
         connection.exec_driver_sql("ALTER TABLE keys ADD COLUMN service VARCHAR")
 
 
+def seal_secrets(connection: Connection) -> None:
+    """Version 8: a key may keep its secret, encrypted, and a face what its client wants to read again."""
+    added = {"keys": {"sealed": "VARCHAR", "former_sealed": "VARCHAR"}, "faces": {"details": "JSON"}}
+    for table, columns in added.items():
+        known = {column["name"] for column in inspect(connection).get_columns(table)}
+        for column in columns.keys() - known:
+            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column} {columns[column]}")
+
+
 # The step at index n takes a database from version n + 1 to n + 2.
 MIGRATIONS: list[Callable[[Connection], None]] = [
     name_the_store,
@@ -84,6 +93,7 @@ MIGRATIONS: list[Callable[[Connection], None]] = [
     keep_keys,
     keep_an_audit,
     bind_keys,
+    seal_secrets,
 ]
 VERSION = 1 + len(MIGRATIONS)
 
@@ -91,6 +101,14 @@ VERSION = 1 + len(MIGRATIONS)
 # upgraded one by one. A step that only adds tables, or columns that are null or have a default, leaves it as
 # it is. What older code reads is changed or removed in a later release, by a step that raises this.
 OLDEST = 6
+
+
+# Rows of `about` that keep everybody from opening a gallery, and what they are told.
+MOVING, MOVED = "moving", "moved"
+MARKS = {
+    MOVING: "A gallery is being moved here, and not all of it is here: run `sameface gallery move` again.",
+    MOVED: "The gallery was moved from here by `sameface gallery move`: open it where it is now.",
+}
 
 
 def note_the_oldest(connection: Connection) -> None:
@@ -134,6 +152,13 @@ def refuse_other_version(connection: Connection) -> None:
             f"The gallery may only be read here, and its version is {found} instead of {VERSION}: copy its "
             "folder to where it may be written, and open that."
         )
+
+
+def refuse_moving(connection: Connection) -> None:
+    """Raise if the database holds a gallery that has not wholly arrived, or that has gone elsewhere."""
+    marks = connection.execute(select(about.c.key).where(about.c.key.in_(MARKS))).scalars().all()
+    for mark in marks:
+        raise StoreRefused(MARKS[mark])
 
 
 def read_version(connection: Connection) -> int:

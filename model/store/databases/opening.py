@@ -9,6 +9,7 @@ from sqlalchemy import Connection, inspect
 from sameface.model.data_folder import GalleryPlace
 from sameface.model.errors import StoreRefused
 from sameface.model.store.databases.database import Database
+from sameface.model.store.databases.migrations import refuse_moving
 from sameface.model.store.databases.sqlite_database import SqliteDatabase
 
 
@@ -36,6 +37,9 @@ def peeking(place: GalleryPlace, table: str) -> Iterator[Connection | None]:
             yield None
             return
         with closing(open_database(place)) as database, database.reading() as connection:
-            yield connection if inspect(connection).has_table(table) else None
+            known = inspect(connection).has_table(table)
+            if known:
+                refuse_moving(connection)
+            yield connection if known else None
     except OSError as error:
         raise StoreRefused(f"{place} cannot be opened: {error.strerror}.") from error

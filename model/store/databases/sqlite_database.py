@@ -11,7 +11,13 @@ from sqlalchemy import Connection
 from sqlalchemy.ext.compiler import compiles
 
 from sameface.model.errors import StoreRefused
-from sameface.model.files import exclusive_lock, hold_shared_lock, make_private_file, make_private_folder
+from sameface.model.files import (
+    exclusive_lock,
+    hold_shared_lock,
+    make_exclusive,
+    make_private_file,
+    make_private_folder,
+)
 from sameface.model.store.databases.database import Database, Now
 from sameface.model.store.databases.sqlite import (
     WRITABLE,
@@ -67,6 +73,27 @@ class SqliteDatabase(Database):
     def locked(self, name: str, *, wait: bool = False) -> AbstractContextManager[bool]:
         """Hold the lock `name` between all processes; yields False if another holds it, unless `wait`."""
         return exclusive_lock(self.path.with_suffix(f".{name}"), wait=wait)
+
+    @contextmanager
+    def claimed(self) -> Iterator[Connection]:
+        """The only connection to the database, in no transaction; raises if anybody else has it open."""
+        self.refuse_read_only()
+        if not (self._use and make_exclusive(self._use)):
+            raise StoreRefused(f"{self.path} is in use: stop the server, or the command, that has it open.")
+        with self._writer.connect() as connection:
+            yield connection
+
+    def read_counters(self, connection: Connection) -> dict[str, int]:
+        """By table: the last number that was drawn for its key; none is ever drawn again."""
+        rows = connection.exec_driver_sql("SELECT name, seq FROM sqlite_sequence")
+        return {row.name: row.seq for row in rows}
+
+    def set_counters(self, connection: Connection, counters: dict[str, int]) -> None:
+        """Have the keys of each table go on after its counter."""
+        connection.exec_driver_sql("DELETE FROM sqlite_sequence")
+        connection.exec_driver_sql(
+            "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", [*counters.items()]
+        )
 
     def folder_of(self, _: str) -> Path:
         """The folder of the file."""
@@ -132,7 +159,9 @@ class SqliteDatabase(Database):
         try:
             return hold_shared_lock(lock)
         except BlockingIOError:
-            raise StoreRefused(f"A backup is being restored to {self.path}: wait for it to end.") from None
+            raise StoreRefused(
+                f"{self.path} is being restored or moved: wait until that has ended."
+            ) from None
 
     def _moved(self) -> bool:
         return identify_file(self.path) != self._file

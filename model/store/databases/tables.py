@@ -116,6 +116,7 @@ faces = Table(
     Column("identity", Text, nullable=False),
     Column("photo", Text),  # the sha256 of the photo it came from, to notice the same one again
     Column("crop", LargeBinary),  # PNG, only where the collection's owner asked for it
+    Column("details", JSON(none_as_null=True)),  # what its client wants to read again: see NewFace.details
     Column("created_at", Time, nullable=False),
     UniqueConstraint("collection", "face_id"),
     Index("faces_of_person", "person"),
@@ -167,7 +168,8 @@ keys = Table(
     Column("number", Key, primary_key=True),
     Column("key_id", Text, nullable=False, unique=True),
     Column("name", Text, nullable=False),
-    Column("sha256", Text, nullable=False, unique=True),  # of the secret, which is kept nowhere
+    Column("sha256", Text, nullable=False, unique=True),  # of the secret
+    Column("sealed", Text),  # the secret itself, encrypted, where signatures are checked with it; else null
     Column("scopes", JSON, nullable=False),
     Column("collections", JSON(none_as_null=True)),  # names, or prefixes that end in `*`; null: all
     Column("limits", JSON, nullable=False),
@@ -177,6 +179,7 @@ keys = Table(
     Column("last_used_at", MaybeTime),  # to the hour
     Column("revoked_at", MaybeTime),
     Column("former_sha256", Text),  # of the secret before the last rotation
+    Column("former_sealed", Text),
     Column("former_until", MaybeTime),
     sqlite_autoincrement=True,  # a number is never used again: limits are counted by it
 )
@@ -230,3 +233,10 @@ seals = Table(
     Column("is_cut", Boolean, nullable=False),  # whether all that it covers was cut
     Column("signature", Text, nullable=False),
 )
+
+# By table: the column whose values the database counts up.
+COUNTED = {
+    table.name: table.autoincrement_column.name
+    for table in metadata.sorted_tables
+    if table.autoincrement_column is not None
+}

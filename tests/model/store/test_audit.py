@@ -1,6 +1,7 @@
 """Every change is in the audit, in its own transaction."""
 
 import json
+from datetime import datetime
 
 import pytest
 
@@ -8,9 +9,10 @@ from sameface.model.actor import Actor, acting
 from sameface.model.errors import AlreadyExists, EntryNotFound, StorageFull
 from sameface.model.store.audit import Entry, StoredEntry, Wanted
 from sameface.model.store.drafts import open_draft, publish_draft
-from sameface.model.store.records import Collection, NewFace, NewPerson
+from sameface.model.store.records import Collection, NewFace, NewPerson, write_time
 from sameface.model.store.store import Store
 from tests.model.people import newcomer, random_units
+from tests.model.store.full_disk import leave_no_room
 from tests.model.store.staff import BINDING, DIMENSION
 
 
@@ -89,9 +91,7 @@ def rename_often(store: Store, staff: Collection) -> None:
 @pytest.mark.sqlite  # whose file alone can be given a size
 def test_a_change_is_refused_if_there_is_no_room_for_its_entry(store: Store, staff: Collection) -> None:
     store.people.enroll(staff, [newcomer("ada", random_units(1, DIMENSION))])
-    with store.writing() as connection:
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    leave_no_room(store)
     with pytest.raises(StorageFull):
         rename_often(store, staff)
     entries = read(store, person_id="ada")
@@ -113,6 +113,11 @@ def test_entries_are_found_by_time_caller_person_collection_and_request(
         "create_collection",
         "identify",
     ]
+
+
+def test_the_time_that_an_entry_shows_is_the_one_it_has() -> None:
+    for entry in [Entry(action="verify") for _ in range(100)]:
+        assert datetime.fromisoformat(write_time(entry.time)).timestamp() == entry.time
 
 
 def test_pages_go_from_the_newest_back(store: Store) -> None:

@@ -19,6 +19,7 @@ from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from tests.api.keys import add_key
 from tests.model.people import newcomer, random_units
+from tests.model.store.full_disk import leave_no_room
 from tests.model.store.staff import BINDING, DIMENSION, count, faces_of
 
 pytestmark = pytest.mark.sqlite  # they look into its file
@@ -26,9 +27,7 @@ pytestmark = pytest.mark.sqlite  # they look into its file
 
 def test_a_full_disk_is_said_and_leaves_nothing_half_written(store: Store, staff: Collection) -> None:
     store.people.enroll(staff, [newcomer("ada", random_units(1, DIMENSION))])
-    with store._database.writing() as connection:
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    leave_no_room(store)
     many = [newcomer(f"p{number}", random_units(5, DIMENSION, number)) for number in range(200)]
     with pytest.raises(StorageFull):
         store.people.enroll(staff, many)

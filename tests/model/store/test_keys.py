@@ -1,6 +1,7 @@
 """API keys in the store."""
 
 import time
+from contextlib import closing
 
 import pytest
 
@@ -9,6 +10,7 @@ from sameface.model.store.api_key import KeyLimits
 from sameface.model.store.store import Store
 from tests.api.keys import add_key
 from tests.model.store.staff import BINDING
+from tests.postgres_server import connect_to
 
 
 def test_a_key_is_read_as_it_was_written(store: Store) -> None:
@@ -66,3 +68,16 @@ def test_collections_are_listed_by_names_and_prefixes(store: Store) -> None:
     assert names("b", "A*") == ["A_2", "b"]
     assert names("*") == ["A_2", "a_1", "ab1", "b", "ba"]
     assert [each.name for each in store.collections.page(1, "a_1", ("a*",))] == ["ab1"]
+
+
+def test_a_gallery_of_version_7_gets_the_columns_of_version_8(store: Store) -> None:
+    _, key = add_key(store, "read")
+    store.close()
+    with connect_to(store.place) as connection:
+        for table, column in (("keys", "sealed"), ("keys", "former_sealed"), ("faces", "details")):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        connection.execute("UPDATE about SET value = '7' WHERE key = 'version'")
+        connection.commit()
+    with closing(Store(store.place)) as upgraded:
+        assert upgraded.keys.get(key.key_id) == key
+        assert upgraded.keys.rotate(key.key_id, "a" * 64, 0, "sealed").sealed == "sealed"

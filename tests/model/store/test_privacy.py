@@ -9,7 +9,7 @@ import pytest
 
 from sameface.model.bundles.bundle import Bundle, load_bundle, save_bundle
 from sameface.model.files import exclusive_lock
-from sameface.model.gallery.index.collection_indexes import open_indexes
+from sameface.model.gallery.index.faiss.collection_indexes import open_indexes
 from sameface.model.runtime.prepare_graph import prepare_graph
 from sameface.model.store.databases import sqlite_database
 from sameface.model.store.records import Binding
