@@ -16,19 +16,21 @@ if TYPE_CHECKING:
     from sameface.collection import Collection
     from sameface.in_process import Faces
     from sameface.in_process import open_faces as open  # noqa: A004
-    from sameface.listings import CollectionDescription, Person, StoredFace
+    from sameface.listings import AuditEntry, CollectionDescription, Person, Review, StoredFace
     from sameface.model.enroll import EnrolledFace, Enrollment, Rejection
     from sameface.model.enroll_warnings import EnrollWarning
     from sameface.model.errors import SamefaceError
     from sameface.model.faces import Box, Face, FaceWithEmbedding, Quality
-    from sameface.model.gallery.gallery import Candidate
-    from sameface.model.identify import Identification, IdentifiedFace
+    from sameface.model.gallery.candidates import Candidate
+    from sameface.model.identified import IdentifiedFace
+    from sameface.model.identify import Identification
     from sameface.model.pipeline import Detection, PhotoEmbeddings
     from sameface.model.verify import ComparedPerson, ComparedPhoto, Decision
 
     __version__: str
 
 __all__ = [
+    "AuditEntry",
     "BatchEnrolled",
     "BatchFailed",
     "BatchIdentified",
@@ -53,6 +55,7 @@ __all__ = [
     "PhotoEmbeddings",
     "Quality",
     "Rejection",
+    "Review",
     "SamefaceError",
     "StoredFace",
     "__version__",
@@ -63,13 +66,14 @@ HOMES = {
     "sameface.batches": ("BatchEnrolled", "BatchFailed", "BatchIdentified", "EnrollEntry"),
     "sameface.collection": ("Collection",),
     "sameface.in_process": ("Faces",),
-    "sameface.listings": ("CollectionDescription", "Person", "StoredFace"),
+    "sameface.listings": ("AuditEntry", "CollectionDescription", "Person", "Review", "StoredFace"),
     "sameface.model.enroll": ("EnrolledFace", "Enrollment", "Rejection"),
     "sameface.model.enroll_warnings": ("EnrollWarning",),
     "sameface.model.errors": ("SamefaceError",),
     "sameface.model.faces": ("Box", "Face", "FaceWithEmbedding", "Quality"),
-    "sameface.model.gallery.gallery": ("Candidate",),
-    "sameface.model.identify": ("Identification", "IdentifiedFace"),
+    "sameface.model.gallery.candidates": ("Candidate",),
+    "sameface.model.identified": ("IdentifiedFace",),
+    "sameface.model.identify": ("Identification",),
     "sameface.model.pipeline": ("Detection", "PhotoEmbeddings"),
     "sameface.model.verify": ("ComparedPerson", "ComparedPhoto", "Decision"),
 }

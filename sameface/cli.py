@@ -30,6 +30,7 @@ ROOMS = {
     "gallery": "sameface.model.commands.upkeep",
     "backup": "sameface.model.commands.backup",
     "restore": "sameface.model.commands.backup",
+    "import-compreface": "sameface.model.commands.import_compreface",
     "audit": "sameface.model.commands.audit",
     "pull": "sameface.model.commands.bundles",
     "models": "sameface.model.commands.bundles",
@@ -55,9 +56,10 @@ HELP = {  # the first line of each docstring, so that the help imports no module
     "collections": "List the collections.",
     "people": "List the people of a collection.",
     "forget": "Forget a person: gone from every answer once this returns.",
-    "gallery": "Check, export, import or re-embed a gallery.",
+    "gallery": "Check, export, import, move or re-embed a gallery.",
     "backup": "Write the whole gallery into a file, as it is at this moment; servers go on.",
     "restore": "Put a backup in the place of the gallery: all of it, or nothing changes; no server may run.",
+    "import-compreface": "Import from CompreFace; run again, it goes on. Exit code 1 if some is left out.",
     "audit": "Verify, export or prune the audit.",
     "pull": "Fetch published networks, or make a bundle of your own recogniser.",
     "models": "List the bundles in the data folder.",
@@ -80,6 +82,7 @@ EXTRAS = {
     "jinja2": "evaluate",
     "onnxruntime": "cpu",
     "faiss": "cpu",
+    "psycopg": "postgres",
 }
 
 

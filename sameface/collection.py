@@ -23,6 +23,7 @@ from sameface.model.identify import (
 )
 from sameface.model.photo.embed import accept_embedding
 from sameface.model.photo.image import hash_photo
+from sameface.model.probes import Probes
 from sameface.model.store import records
 from sameface.model.verify import Decision, EnrolledPerson, VerifyRequest, verify
 from sameface.photos import AnyEmbedding, AnyPhoto, AnyProbe, OneFace, WhichFaces, is_embedding, to_photo
@@ -135,10 +136,9 @@ class Collection:
         for block in prepare_blocks(probes, lambda pair: self._to_probe(pair[1])):
             gallery = self._engine.gallery
             gallery.choose_threshold(gallery.get_collection(self.name), options.rule, options.fusion)
-            answers = self._engine.run(
-                identify_many(self._engine.pipeline, gallery, [probe for _, probe in block], options)
-            )
-            for ((id_, _), _), answer in zip(block, answers, strict=True):
+            prepared = Probes.of([probe for _, probe in block])
+            identified = self._engine.run(identify_many(self._engine.pipeline, gallery, prepared, options))
+            for ((id_, _), _), answer in zip(block, identified.by_probe(), strict=True):
                 if isinstance(answer, SamefaceError):
                     yield BatchFailed(id_, answer)
                 else:

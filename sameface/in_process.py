@@ -8,8 +8,8 @@ from typing import Literal, Self
 
 from sameface.collection import Collection
 from sameface.engine import Engine
-from sameface.listings import CollectionDescription
-from sameface.model.access.reviews import AuditedEntry, read_audit, review_entry
+from sameface.listings import AuditEntry, CollectionDescription
+from sameface.model.access.reviews import read_audit, review_entry
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR, Rule
 from sameface.model.pipeline import Detection, PhotoEmbeddings, PipelineOptions
@@ -112,7 +112,7 @@ class Faces:
         collection: str | None = None,
         person_id: str | None = None,
         request_id: str | None = None,
-    ) -> Iterator[AuditedEntry]:
+    ) -> Iterator[AuditEntry]:
         """Yield the entries of the audit with their reviews, newest first."""
         wanted = Wanted(
             since=since.timestamp() if since else None,
@@ -124,12 +124,13 @@ class Faces:
         )
         before = None
         while page := read_audit(self.engine.people.store, wanted, ENTRIES_AT_ONCE, before):
-            yield from page
+            yield from map(AuditEntry.of, page)
             before = page[-1].stored.key
 
-    def review(self, entry_id: str, *, reviewer: str, confirmed: bool) -> AuditedEntry:
+    def review(self, entry_id: str, *, reviewer: str, confirmed: bool) -> AuditEntry:
         """Write down that `reviewer` confirmed or rejected a decision that a server made."""
-        return review_entry(self.engine.people.store, entry_id, reviewer, confirmed=confirmed)
+        store = self.engine.people.store
+        return AuditEntry.of(review_entry(store, entry_id, reviewer, confirmed=confirmed))
 
     def collections(self) -> list[CollectionDescription]:
         """All collections by name, with their numbers of people and faces."""

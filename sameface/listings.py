@@ -1,12 +1,14 @@
-"""Collections and people as `sameface.open()` lists them: in the names of the HTTP API."""
+"""Collections, people and the audit as `sameface.open()` lists them: in the names of the HTTP API."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from sameface.model.access.reviews import AuditedEntry
 from sameface.model.faces import Value
-from sameface.model.gallery.index.faiss_search import choose_kind
+from sameface.model.gallery.index.faiss.candidates import choose_kind
 from sameface.model.store import records
+from sameface.model.store.audit import StoredEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,70 @@ class Person(Value):
                 StoredFace(face.face_id, face.quality, to_datetime(face.created_at)) for face in person.faces
             ],
             created_at=to_datetime(person.created_at),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Review(Value):
+    """What somebody said about a decision."""
+
+    entry_id: str
+    time: datetime
+    reviewer: str
+    confirmed: bool
+    caller: str
+
+    @classmethod
+    def of(cls, stored: StoredEntry) -> "Review":
+        """The review that an entry of the audit is."""
+        entry = stored.entry
+        return cls(
+            entry_id=stored.entry_id,
+            time=to_datetime(entry.time),
+            reviewer=entry.details["reviewer"],
+            confirmed=entry.outcome == "confirmed",
+            caller=entry.actor.caller,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry(Value):
+    """A change, a decision or a review, with the reviews of a decision, earliest first."""
+
+    entry_id: str
+    time: datetime  # when it was done or decided
+    started_at: datetime | None  # when the work on a decision began
+    action: str
+    outcome: str
+    caller: str
+    request_id: str | None
+    route: str | None
+    collection: str | None
+    revision: int | None  # of the collection: after a change, or as it was searched
+    person_id: str | None
+    model: str | None
+    similarity: float | None
+    threshold: float | None
+    reviewed: str | None  # the entry that a review is about
+    details: dict[str, Any]
+    hash: str  # of this entry and of the one before it in its chain
+    reviews: list[Review]
+    review_status: str | None  # pending, confirmed or rejected; None if no review is needed
+
+    @classmethod
+    def of(cls, audited: AuditedEntry) -> "AuditEntry":
+        """The listing of an entry with its reviews."""
+        columns, started = audited.stored.entry.to_columns(), audited.stored.entry.started_at
+        return cls(
+            **columns
+            | {
+                "entry_id": audited.stored.entry_id,
+                "time": to_datetime(columns["time"]),
+                "started_at": None if started is None else to_datetime(started),
+                "hash": audited.stored.hash,
+                "reviews": [Review.of(review) for review in audited.reviews],
+                "review_status": audited.status,
+            }
         )
 
 

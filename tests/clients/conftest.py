@@ -50,6 +50,12 @@ def with_compreface(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return make_environment(tmp_path_factory.mktemp("compreface"), HERE / "compreface.txt")
 
 
+@pytest.fixture(scope="session")
+def with_boto3(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs a command of a fresh environment with Amazon's own client."""
+    return make_environment(tmp_path_factory.mktemp("boto3"), HERE / "rekognition.txt")
+
+
 def make_environment(folder: Path, listed: Path) -> Run:
     """Runs a command of a fresh environment with the packages that a file lists."""
     environment = folder / "environment"

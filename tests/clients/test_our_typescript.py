@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sameface.api.errors import PROBLEMS
+from sameface.model.access.keys import SCOPES, draw_secret, write_entry
 from tests.clients.conftest import HERE, OPENAPI, CommandFailed, run_command
 from tests.conftest import Serve
 from tests.pictures import photo_of
@@ -45,8 +46,10 @@ def test_the_types_are_those_of_the_contract(package: Path) -> None:
 def test_its_own_tests_pass_against_a_server(package: Path, serve: Serve, tmp_path: Path) -> None:
     draw(tmp_path, {"ada.png": (1,), "bob.png": (2,), "nobody.png": ()})
     (tmp_path / "ada-again.png").write_bytes(photo_of(1, noise=3))
-    with serve(data=tmp_path / "served") as client:
-        variables = {"SAMEFACE_URL": str(client.base_url), "SAMEFACE_PHOTOS": str(tmp_path)}
+    secret = draw_secret()
+    with serve(data=tmp_path / "served", api_keys=write_entry("tests", secret, SCOPES)) as client:
+        variables = {"SAMEFACE_URL": str(client.base_url), "SAMEFACE_API_KEY": secret}
+        variables |= {"SAMEFACE_PHOTOS": str(tmp_path)}
         said = run_command(*NPM, "test", cwd=package, **variables)
     assert re.search(r"^# pass \d\d$", said, re.MULTILINE)
 

@@ -10,17 +10,19 @@ Methods, options and answers are those of `sameface.open()`: code moves to a ser
 
 from sameface_client import answers, errors
 from sameface_client.answers import *  # noqa: F403
-from sameface_client.asynchronous import AsyncCollection, AsyncFaces, connect_async
+from sameface_client.asynchronous import AsyncCollection, AsyncFaces, AsyncKeys, connect_async
 from sameface_client.batches import EnrollEntry
-from sameface_client.blocking import Collection, Faces, connect
+from sameface_client.blocking import Collection, Faces, Keys, connect
 from sameface_client.errors import *  # noqa: F403
 
 __all__ = [
     "AsyncCollection",
     "AsyncFaces",
+    "AsyncKeys",
     "Collection",
     "EnrollEntry",
     "Faces",
+    "Keys",
     "connect",
     "connect_async",
 ]

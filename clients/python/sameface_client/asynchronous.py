@@ -7,17 +7,21 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 import httpx
 
-from sameface_client.answers import BatchEnrolled, BatchFailed, BatchIdentified, Person
+from sameface_client.answers import BatchEnrolled, BatchFailed, BatchIdentified
 from sameface_client.batches import Batch
 from sameface_client.connection import DEFAULT_URL, RETRIES, TIMEOUT_SECONDS, settings_of
 from sameface_client.errors import SamefaceError
-from sameface_client.operations import CollectionOperations, FacesOperations
+from sameface_client.operations.collection import CollectionOperations
+from sameface_client.operations.faces import FacesOperations
+from sameface_client.operations.keys import KeyOperations
+from sameface_client.pages import Page, without_cursor
 from sameface_client.requests import Attempts, Request, Steps, Wait, advance
 
 Options = ParamSpec("Options")
 Operations = TypeVar("Operations")
 Answer = TypeVar("Answer")
 Entry = TypeVar("Entry")
+Item = TypeVar("Item")
 BatchAnswer = TypeVar("BatchAnswer", bound=BatchIdentified | BatchEnrolled)
 
 
@@ -126,6 +130,26 @@ async def iterate(entries: Iterable[Entry] | AsyncIterable[Entry]) -> AsyncItera
             yield entry
 
 
+def awaitable_pages(
+    read_page: Callable[Concatenate[Operations, str, Options], Steps[Page[Item]]],
+) -> Callable[Concatenate[AsyncCaller[Operations], Options], AsyncIterator[Item]]:
+    """The method that yields the items of all pages of a list, each page read when it is needed."""
+
+    @wraps(read_page)
+    async def method(
+        self: AsyncCaller[Operations], /, *args: Options.args, **kwargs: Options.kwargs
+    ) -> AsyncIterator[Item]:
+        cursor: str | None = ""
+        while cursor is not None:
+            page = await self._connection.run(read_page(self._operations, cursor, *args, **kwargs))
+            for item in page.items:
+                yield item
+            cursor = page.next_cursor
+
+    method.__signature__ = without_cursor(read_page)  # type: ignore[attr-defined]
+    return method
+
+
 class AsyncFaces(AsyncCaller[FacesOperations]):
     """Verifies, detects and embeds faces, and opens collections; for the tasks of one event loop."""
 
@@ -133,6 +157,15 @@ class AsyncFaces(AsyncCaller[FacesOperations]):
     detect = awaitable(FacesOperations.detect)
     embed = awaitable(FacesOperations.embed)
     collections = awaitable(FacesOperations.collections)
+    models = awaitable(FacesOperations.models)
+    calibrations = awaitable(FacesOperations.calibrations)
+    audit = awaitable_pages(FacesOperations.audit)
+    review = awaitable(FacesOperations.review)
+
+    @property
+    def keys(self) -> "AsyncKeys":
+        """The API keys that the caller's own may manage."""
+        return AsyncKeys(self._connection, KeyOperations())
 
     def collection(self, name: str, *, store_crops: bool = False) -> "AsyncCollection":
         """The collection of this name; the first enrolment creates it, with this `store_crops`."""
@@ -165,17 +198,20 @@ class AsyncCollection(AsyncCaller[CollectionOperations]):
     forget = awaitable(CollectionOperations.forget)
     forget_face = awaitable(CollectionOperations.forget_face)
     delete = awaitable(CollectionOperations.delete)
+    people = awaitable_pages(CollectionOperations.people)
 
     @property
     def name(self) -> str:
         """The collection's name."""
         return self._operations.name
 
-    async def people(self) -> AsyncIterator[Person]:
-        """Yield all people in the order of their ids."""
-        cursor: str | None = ""
-        while cursor is not None:
-            page = await self._connection.run(self._operations.page_of_people(cursor))
-            for person in page.items:
-                yield person
-            cursor = page.next_cursor
+
+class AsyncKeys(AsyncCaller[KeyOperations]):
+    """The API keys of a server."""
+
+    create = awaitable(KeyOperations.create)
+    list = awaitable_pages(KeyOperations.list)
+    own = awaitable(KeyOperations.own)
+    get = awaitable(KeyOperations.get)
+    rotate = awaitable(KeyOperations.rotate)
+    revoke = awaitable(KeyOperations.revoke)

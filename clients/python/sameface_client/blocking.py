@@ -7,17 +7,21 @@ from typing import Concatenate, Generic, ParamSpec, Self, TypeVar
 
 import httpx
 
-from sameface_client.answers import BatchEnrolled, BatchFailed, BatchIdentified, Person
+from sameface_client.answers import BatchEnrolled, BatchFailed, BatchIdentified
 from sameface_client.batches import Batch
 from sameface_client.connection import DEFAULT_URL, RETRIES, TIMEOUT_SECONDS, settings_of
 from sameface_client.errors import SamefaceError
-from sameface_client.operations import CollectionOperations, FacesOperations
+from sameface_client.operations.collection import CollectionOperations
+from sameface_client.operations.faces import FacesOperations
+from sameface_client.operations.keys import KeyOperations
+from sameface_client.pages import Page, without_cursor
 from sameface_client.requests import Attempts, Request, Steps, Wait, advance
 
 Options = ParamSpec("Options")
 Operations = TypeVar("Operations")
 Answer = TypeVar("Answer")
 Entry = TypeVar("Entry")
+Item = TypeVar("Item")
 BatchAnswer = TypeVar("BatchAnswer", bound=BatchIdentified | BatchEnrolled)
 
 
@@ -106,6 +110,23 @@ def blocking_batch(
     return method
 
 
+def blocking_pages(
+    read_page: Callable[Concatenate[Operations, str, Options], Steps[Page[Item]]],
+) -> Callable[Concatenate[Caller[Operations], Options], Iterator[Item]]:
+    """The method that yields the items of all pages of a list, each page read when it is needed."""
+
+    @wraps(read_page)
+    def method(self: Caller[Operations], /, *args: Options.args, **kwargs: Options.kwargs) -> Iterator[Item]:
+        cursor: str | None = ""
+        while cursor is not None:
+            page = self._connection.run(read_page(self._operations, cursor, *args, **kwargs))
+            yield from page.items
+            cursor = page.next_cursor
+
+    method.__signature__ = without_cursor(read_page)  # type: ignore[attr-defined]
+    return method
+
+
 class Faces(Caller[FacesOperations]):
     """Verifies, detects and embeds faces, and opens collections; safe to use from any number of threads."""
 
@@ -113,6 +134,15 @@ class Faces(Caller[FacesOperations]):
     detect = blocking(FacesOperations.detect)
     embed = blocking(FacesOperations.embed)
     collections = blocking(FacesOperations.collections)
+    models = blocking(FacesOperations.models)
+    calibrations = blocking(FacesOperations.calibrations)
+    audit = blocking_pages(FacesOperations.audit)
+    review = blocking(FacesOperations.review)
+
+    @property
+    def keys(self) -> "Keys":
+        """The API keys that the caller's own may manage."""
+        return Keys(self._connection, KeyOperations())
 
     def collection(self, name: str, *, store_crops: bool = False) -> "Collection":
         """The collection of this name; the first enrolment creates it, with this `store_crops`."""
@@ -145,16 +175,20 @@ class Collection(Caller[CollectionOperations]):
     forget = blocking(CollectionOperations.forget)
     forget_face = blocking(CollectionOperations.forget_face)
     delete = blocking(CollectionOperations.delete)
+    people = blocking_pages(CollectionOperations.people)
 
     @property
     def name(self) -> str:
         """The collection's name."""
         return self._operations.name
 
-    def people(self) -> Iterator[Person]:
-        """Yield all people in the order of their ids."""
-        cursor: str | None = ""
-        while cursor is not None:
-            page = self._connection.run(self._operations.page_of_people(cursor))
-            yield from page.items
-            cursor = page.next_cursor
+
+class Keys(Caller[KeyOperations]):
+    """The API keys of a server."""
+
+    create = blocking(KeyOperations.create)
+    list = blocking_pages(KeyOperations.list)
+    own = blocking(KeyOperations.own)
+    get = blocking(KeyOperations.get)
+    rotate = blocking(KeyOperations.rotate)
+    revoke = blocking(KeyOperations.revoke)

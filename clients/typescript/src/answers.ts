@@ -1,6 +1,6 @@
 /** What calls take and return, by the names of openapi.json. */
 
-import type { components } from "./contract.js";
+import type { components, operations } from "./contract.js";
 
 type Schemas = components["schemas"];
 
@@ -15,6 +15,11 @@ export type Person = Schemas["PersonResponse"];
 export type CollectionDescription = Schemas["CollectionResponse"];
 export type BatchIdentified = Schemas["BatchIdentified"];
 export type BatchEnrolled = Schemas["BatchEnrolled"];
+export type AuditEntry = Schemas["AuditEntry"];
+export type LoadedModel = Schemas["LoadedModel"];
+export type Calibration = Schemas["CalibrationResponse"];
+export type Key = Schemas["KeyResponse"];
+export type KeyWithSecret = Schemas["KeyWithSecret"];
 export type Problem = Schemas["Problem"];
 /** The answer of embed, with embeddings as float32. */
 export type PhotoEmbeddings = Omit<Schemas["EmbedResponse"], "faces"> & {
@@ -32,6 +37,10 @@ export type FacesOptions = Partial<Omit<Schemas["FacesRequest"], "images" | "emb
 };
 export type EnrollOptions = FacesOptions & Partial<Pick<Schemas["PersonRequest"], "name" | "metadata">>;
 export type BatchEnrollOptions = Omit<FacesOptions, "embeddings">;
+export type AuditFilter = Omit<NonNullable<operations["list_audit"]["parameters"]["query"]>, "limit" | "cursor">;
+export type ReviewRequest = Schemas["ReviewRequest"];
+export type KeyOptions = Omit<Schemas["KeyRequest"], "name" | "scopes">;
+export type Scope = Schemas["KeyRequest"]["scopes"][number];
 export type PersonUpdate = Schemas["PersonUpdate"];
 
 /** A photo: a file or a blob, or the bytes of a file. */

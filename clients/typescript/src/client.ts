@@ -1,9 +1,12 @@
 /** The client: what the server does with faces, as methods. */
 
 import type {
+  AuditEntry,
+  AuditFilter,
   BatchEnrolled,
   BatchEnrollOptions,
   BatchIdentified,
+  Calibration,
   CollectionDescription,
   Decision,
   DetectOptions,
@@ -16,32 +19,31 @@ import type {
   FacesOptions,
   Identification,
   IdentifyOptions,
+  LoadedModel,
   Person,
   PersonUpdate,
   Photo,
   PhotoEmbeddings,
   ProbeEntry,
+  ReviewRequest,
   VerifyOptions,
 } from "./answers.js";
 import { type BatchFailed, type Entries, inBlocks } from "./batches.js";
-import { Connection, type Options, type Request, toTexts } from "./connection.js";
+import { Connection, type Options, readPages, type Request, toTexts } from "./connection.js";
 import { SamefaceError } from "./errors.js";
+import { checkId } from "./ids.js";
+import { Keys } from "./keys.js";
 import { decodeEmbedding, encodeEmbedding, isEmbedding, toBlob, toLine } from "./photos.js";
-
-const ID = /^(\.{3,}|\.*[A-Za-z0-9_~-][A-Za-z0-9._~-]*)$/; // `.` and `..` would be folders of the address
-const PAGE = 1000;
-
-interface Page<Item> {
-  items: Item[];
-  next_cursor: string | null;
-}
 
 /** Verifies, detects and embeds faces, and opens collections. */
 export class Sameface {
+  /** The API keys that the caller's own may manage. */
+  readonly keys: Keys;
   private readonly connection: Connection;
 
   constructor(url: string, options: Options = {}) {
     this.connection = new Connection(url, options);
+    this.keys = new Keys(this.connection);
   }
 
   /** Whether two photos show the same person. */
@@ -72,6 +74,28 @@ export class Sameface {
   /** Yields all collections by name. */
   collections(): AsyncGenerator<CollectionDescription, void, void> {
     return readPages(this.connection, "/v1/collections");
+  }
+
+  /** The networks that the server runs, with their licence, hash and device. */
+  async models(): Promise<LoadedModel[]> {
+    return (await this.connection.ask<{ items: LoadedModel[] }>({ method: "GET", path: "/v1/models" })).items;
+  }
+
+  /** What the recogniser is calibrated on, and the error rates that its thresholds have there. */
+  async calibrations(): Promise<Calibration[]> {
+    const path = "/v1/calibrations";
+    return (await this.connection.ask<{ items: Calibration[] }>({ method: "GET", path })).items;
+  }
+
+  /** Yields the entries of the audit with their reviews, newest first. */
+  audit(filter: AuditFilter = {}): AsyncGenerator<AuditEntry, void, void> {
+    return readPages(this.connection, "/v1/audit", filter);
+  }
+
+  /** Writes down that a person confirmed or rejected a decision. */
+  async review(entryId: string, review: ReviewRequest): Promise<AuditEntry> {
+    const path = `/v1/audit/${checkId(entryId)}/review`;
+    return this.connection.ask({ method: "POST", path, json: review, once: true });
   }
 }
 
@@ -203,15 +227,6 @@ export class Collection {
   }
 }
 
-async function* readPages<Item>(connection: Connection, path: string): AsyncGenerator<Item, void, void> {
-  let cursor: string | null = "";
-  while (cursor !== null) {
-    const page: Page<Item> = await connection.ask({ method: "GET", path, query: { limit: PAGE, cursor } });
-    yield* page.items;
-    cursor = page.next_cursor;
-  }
-}
-
 function toForm(photos: Record<string, Photo | Photo[]>, options: object): FormData {
   const form = new FormData();
   for (const [name, value] of toTexts(options)) form.append(name, value);
@@ -229,10 +244,4 @@ function makeKey(): string {
   // crypto.randomUUID() exists only on pages that came by https; this exists on all.
   const bytes = Array.from(crypto.getRandomValues(new Uint8Array(16)));
   return bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-function checkId(id: string): string {
-  if (id.length <= 128 && ID.test(id)) return id;
-  const detail = `${JSON.stringify(id)} cannot be an id or a collection's name: use letters, digits and . _ ~ -`;
-  throw new SamefaceError("invalid_request", detail);
 }

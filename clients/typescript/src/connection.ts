@@ -29,6 +29,7 @@ export interface Request {
 
 const FIRST_WAIT_SECONDS = 0.25; // doubled with every attempt, where the server says nothing
 const LONGEST_WAIT_SECONDS = 60; // that a server may ask for; beyond it the error is thrown
+const PAGE = 1000; // items of a list that are asked for at once
 const BY_PROXIES = [502, 503, 504];
 
 export class Connection {
@@ -140,4 +141,24 @@ function toConnectionFailure(error: unknown): SamefaceError {
 function environment(): Record<string, string | undefined> {
   const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
   return process?.env ?? {};
+}
+
+interface Page<Item> {
+  items: Item[];
+  next_cursor: string | null;
+}
+
+/** Yields the items of all pages of a list, each page read when it is needed. */
+export async function* readPages<Item>(
+  connection: Connection,
+  path: string,
+  filter: object = {},
+): AsyncGenerator<Item, void, void> {
+  let cursor: string | null = "";
+  while (cursor !== null) {
+    const query = { ...filter, limit: PAGE, cursor };
+    const page: Page<Item> = await connection.ask({ method: "GET", path, query });
+    yield* page.items;
+    cursor = page.next_cursor;
+  }
 }

@@ -500,6 +500,12 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * ArrowEntries
+         * Format: binary
+         * @description Record batches of at most 8 MB with the columns `id` (utf8) and `embedding` (list or fixed_size_list of float32); to enrol, also `person_id` and `name`. Needs the extra `arrow`.
+         */
+        ArrowEntries: string;
+        /**
          * AuditEntry
          * @description A change, a decision or a review.
          */
@@ -1747,6 +1753,12 @@ export interface components {
             images: string[];
         };
         /**
+         * ProbeArray
+         * Format: binary
+         * @description An array as numpy.save writes it: C order, little-endian float32, an embedding per row. Ids are the numbers of the rows, from 0.
+         */
+        ProbeArray: string;
+        /**
          * ProbeEntry
          * @description A probe, and the id by which its answer is known.
          */
@@ -2380,7 +2392,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2563,7 +2575,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2753,7 +2765,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2879,7 +2891,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -3056,7 +3068,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -3166,7 +3178,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -3289,7 +3301,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -3370,6 +3382,8 @@ export interface operations {
                 /** @example {"id": "1", "image": {"base64": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg=="}} */
                 "application/x-ndjson": string;
                 "multipart/form-data": components["schemas"]["PhotosForm"];
+                "application/x-npy": components["schemas"]["ProbeArray"];
+                "application/vnd.apache.arrow.stream": components["schemas"]["ArrowEntries"];
             };
         };
         responses: {
@@ -3384,6 +3398,7 @@ export interface operations {
                      *     {"id": "2", "error": {"type": "urn:sameface:problem:no_face_found", "title": "No face was found", "status": 422, "code": "no_face_found", "detail": "No face was found in the photo.", "request_id": "4f1c", "line": 2}}
                      */
                     "application/x-ndjson": string;
+                    "application/vnd.apache.arrow.stream": string;
                 };
             };
             /** @description `unauthorized` */
@@ -3433,7 +3448,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -3507,6 +3522,7 @@ export interface operations {
                 /** @example {"id": "1", "person_id": "ada", "image": {"base64": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg=="}} */
                 "application/x-ndjson": string;
                 "multipart/form-data": components["schemas"]["PhotosForm"];
+                "application/vnd.apache.arrow.stream": components["schemas"]["ArrowEntries"];
             };
         };
         responses: {
@@ -3521,6 +3537,7 @@ export interface operations {
                      *     {"id": "2", "error": {"type": "urn:sameface:problem:no_face_found", "title": "No face was found", "status": 422, "code": "no_face_found", "detail": "No face was found in the photo.", "request_id": "4f1c", "line": 2}}
                      */
                     "application/x-ndjson": string;
+                    "application/vnd.apache.arrow.stream": string;
                 };
             };
             /** @description `unauthorized` */
@@ -3570,7 +3587,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -3707,7 +3724,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -3891,7 +3908,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -4030,7 +4047,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -4141,7 +4158,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -4308,7 +4325,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -4500,7 +4517,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -4621,7 +4638,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -4860,7 +4877,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -4972,7 +4989,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5103,7 +5120,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5229,7 +5246,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5388,7 +5405,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5515,7 +5532,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5644,7 +5661,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5745,7 +5762,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5912,7 +5929,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6070,7 +6087,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6247,7 +6264,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6333,7 +6350,7 @@ export interface operations {
                     "application/json": components["schemas"]["Live"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6392,7 +6409,7 @@ export interface operations {
                     "application/json": components["schemas"]["Ready"];
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6449,7 +6466,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description `host_not_allowed` */
+            /** @description `host_not_allowed`, `not_served_here` */
             421: {
                 headers: {
                     [name: string]: unknown;

@@ -24,6 +24,7 @@ export const CODES = [
   "unsupported_image",
   "unsupported_media_type",
   "host_not_allowed",
+  "not_served_here",
   "invalid_request",
   "no_face_found",
   "several_faces_found",

@@ -1,4 +1,4 @@
-/** The client against a real server at SAMEFACE_URL, with photos of three people in SAMEFACE_PHOTOS. */
+/** The client against a real server at SAMEFACE_URL, with the key in SAMEFACE_API_KEY and photos of three people in SAMEFACE_PHOTOS. */
 
 import assert from "node:assert/strict";
 import { openAsBlob } from "node:fs";
@@ -69,6 +69,20 @@ test("problems are errors of their code", async () => {
   await assert.rejects(staff.forget("a/b"), fails("invalid_request"));
 });
 
+test("the audit is listed, and what is no decision is not reviewed", async () => {
+  await staff.enroll("ada", [await photo("ada")]);
+  const [enrolled] = await collect(faces.audit({ collection: "staff", person_id: "ada" }));
+  assert.deepEqual([enrolled!.action, enrolled!.reviews], ["enroll_person", []]);
+  const review = faces.review(enrolled!.entry_id, { reviewer: "officer-1", confirmed: true });
+  await assert.rejects(review, fails("invalid_request"));
+});
+
+test("networks, calibrations and keys are the server's", async () => {
+  assert.deepEqual((await faces.models()).map((model) => model.kind), ["recogniser", "detector"]);
+  assert.ok(Array.isArray(await faces.calibrations()));
+  assert.equal((await faces.keys.own()).name, "tests");
+});
+
 test("batches go in and come out one by one and in order", async () => {
   const ada = await photo("ada");
   const entries = [
@@ -91,4 +105,15 @@ test("batches go in and come out one by one and in order", async () => {
     assert.equal(answer.results[0]!.match?.name, "Ada");
   }
   assert.equal(count, 2500);
+});
+
+test("keys are made, looked up, rotated and revoked", async () => {
+  const door = await faces.keys.create("door", ["read"], { collections: ["staff-*"] });
+  assert.deepEqual((await collect(faces.keys.list())).map((key) => key.name), ["door"]);
+  const rotated = await faces.keys.rotate(door.key_id, { grace_seconds: 0 });
+  const visitor = new Sameface(process.env["SAMEFACE_URL"]!, { key: rotated.secret });
+  assert.equal((await visitor.keys.own()).key_id, door.key_id);
+  await faces.keys.revoke(door.key_id);
+  assert.ok((await faces.keys.get(door.key_id)).revoked_at);
+  await assert.rejects(visitor.keys.own(), fails("unauthorized"));
 });

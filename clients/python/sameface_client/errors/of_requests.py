@@ -1,13 +1,12 @@
-"""Every failure of a call, an exception per code of docs/errors.md; the last two are the client's own."""
+"""What is wrong with a request: its photos, what it asks for, or who sends it."""
 
-from typing import Any
+from sameface_client.errors.failure import SamefaceError
 
 __all__ = [
     "AlreadyExists",
     "BodyTooLarge",
     "CalibrationNotFound",
     "CollectionNotFound",
-    "ConnectionFailed",
     "EntryNotFound",
     "FaceNotFound",
     "FaceTooSmall",
@@ -17,8 +16,6 @@ __all__ = [
     "HostNotAllowed",
     "IdempotencyKeyReused",
     "ImageTooLarge",
-    "IndexUnavailable",
-    "Internal",
     "InvalidRequest",
     "KeyNotFound",
     "LowQualityFace",
@@ -27,42 +24,14 @@ __all__ = [
     "NoFaceFound",
     "NotCalibrated",
     "NotFound",
-    "NotReady",
-    "Overloaded",
     "PersonNotFound",
-    "RateLimited",
-    "SamefaceError",
     "SeveralFacesFound",
-    "StorageFull",
-    "StoreDamaged",
-    "StoreRefused",
-    "StoreUnavailable",
-    "TimedOut",
     "TooManyImages",
     "Unauthorized",
-    "UnexpectedAnswer",
     "UnreadableImage",
     "UnsupportedImage",
     "UnsupportedMediaType",
 ]
-
-
-class SamefaceError(Exception):
-    """A failure with a stable `code`, a sentence in `detail`, and `facts` that help to act.
-
-    `status` and `request_id` are those of the response, or None where there was none.
-    """
-
-    code = "internal"
-
-    def __init__(
-        self, detail: str, *, status: int | None = None, request_id: str | None = None, **facts: Any
-    ) -> None:
-        super().__init__(detail)
-        self.detail = detail
-        self.status = status
-        self.request_id = request_id
-        self.facts = facts
 
 
 class UnreadableImage(SamefaceError):
@@ -185,6 +154,12 @@ class HostNotAllowed(SamefaceError):
     code = "host_not_allowed"
 
 
+class NotServedHere(SamefaceError):
+    """The server's role leaves this to other servers of the same gallery."""
+
+    code = "not_served_here"
+
+
 class InvalidRequest(SamefaceError):
     """An argument does not fit; `facts` may list the fields."""
 
@@ -231,92 +206,3 @@ class FpirNotSupported(SamefaceError):
     """The calibration's data is too little for such a rate in a gallery this large."""
 
     code = "fpir_not_supported"
-
-
-class Overloaded(SamefaceError):
-    """The server is busy, and was after the last retry."""
-
-    code = "overloaded"
-
-
-class RateLimited(SamefaceError):
-    """The key has used up what it may use in this time."""
-
-    code = "rate_limited"
-
-
-class Internal(SamefaceError):
-    """The server failed: its log has the details under `request_id`."""
-
-    code = "internal"
-
-
-class NotReady(SamefaceError):
-    """The server is still starting."""
-
-    code = "not_ready"
-
-
-class StoreDamaged(SamefaceError):
-    """The gallery's file is damaged."""
-
-    code = "store_damaged"
-
-
-class StoreRefused(SamefaceError):
-    """The gallery's file cannot be used."""
-
-    code = "store_refused"
-
-
-class StoreUnavailable(SamefaceError):
-    """The gallery's database does not answer."""
-
-    code = "store_unavailable"
-
-
-class IndexUnavailable(SamefaceError):
-    """The gallery's index does not answer."""
-
-    code = "index_unavailable"
-
-
-class TimedOut(SamefaceError):
-    """The request took longer than the server allows."""
-
-    code = "timed_out"
-
-
-class StorageFull(SamefaceError):
-    """The server has no room left to write."""
-
-    code = "storage_full"
-
-
-class ConnectionFailed(SamefaceError):
-    """The server cannot be reached, or the connection broke or was silent too long."""
-
-    code = "connection_failed"
-
-
-class UnexpectedAnswer(SamefaceError):
-    """Something answered that is no sameface server: a proxy, perhaps."""
-
-    code = "unexpected_answer"
-
-
-BY_CODE = {kind.code: kind for kind in SamefaceError.__subclasses__()}
-ENVELOPE = {"type", "title", "status", "code", "detail", "request_id"}  # of a problem; the rest are facts
-
-
-def to_error(problem: dict[str, Any]) -> SamefaceError:
-    """The exception of a problem+json; a code that a newer server has invented is a plain SamefaceError."""
-    code = str(problem["code"])
-    error = BY_CODE.get(code, SamefaceError)(
-        str(problem.get("detail", code)),
-        status=problem.get("status"),
-        request_id=problem.get("request_id"),
-        **{name: value for name, value in problem.items() if name not in ENVELOPE},
-    )
-    error.code = code
-    return error

@@ -1,7 +1,6 @@
-"""Every call as the requests that it takes, without a connection: both kinds of clients run these."""
+"""The calls about one collection: enrol, identify, verify, and look after its people."""
 
 import json
-import re
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,15 +12,14 @@ from sameface_client.answers import (
     BatchIdentified,
     CollectionDescription,
     Decision,
-    Detection,
     Enrollment,
     Identification,
     Person,
-    PhotoEmbeddings,
 )
 from sameface_client.batches import Batch, EnrollEntry, enroll_lines, identify_lines
-from sameface_client.errors import AlreadyExists, CollectionNotFound, InvalidRequest, PersonNotFound
-from sameface_client.pages import CollectionPage, PersonPage
+from sameface_client.errors import AlreadyExists, CollectionNotFound, PersonNotFound
+from sameface_client.operations.fields import PAGE, check_id, check_text, drop_missing, to_json, to_texts
+from sameface_client.pages import PersonPage
 from sameface_client.photos import (
     AnyEmbedding,
     AnyPhoto,
@@ -35,9 +33,6 @@ from sameface_client.photos import (
 from sameface_client.requests import Request, Steps
 from sameface_client.values import read
 
-ID = re.compile(r"(\.{3,}|\.*[A-Za-z0-9_~-][A-Za-z0-9._~-]*)", re.ASCII)  # `.` and `..` would be folders
-PAGE = 1000
-
 
 class Kept(Enum):
     """The default of what `update` leaves as it is, because None is a name too."""
@@ -46,53 +41,6 @@ class Kept(Enum):
 
 
 KEPT = Kept.KEPT
-
-
-class FacesOperations:
-    """What needs no collection."""
-
-    def verify(
-        self,
-        probe: AnyPhoto,
-        reference: AnyPhoto,
-        *,
-        target_fmr: float | None = None,
-        threshold: float | None = None,
-        extrapolate: bool = False,
-        faces: OneFace = "prominent",
-        min_quality: float = 0.0,
-    ) -> Steps[Decision]:
-        """Whether two photos show the same person."""
-        form = to_texts(
-            target_fmr=target_fmr,
-            threshold=threshold,
-            extrapolate=extrapolate,
-            faces=faces,
-            min_quality=min_quality,
-        )
-        files = [("probe", to_file(probe)), ("reference", to_file(reference))]
-        return read(Decision, (yield Request("POST", "/v1/verify", form=form, files=files)))
-
-    def detect(self, photo: AnyPhoto, *, faces: WhichFaces = "all") -> Steps[Detection]:
-        """The faces in a photo: boxes, landmarks and quality."""
-        files = [("image", to_file(photo))]
-        return read(Detection, (yield Request("POST", "/v1/detect", form={"faces": faces}, files=files)))
-
-    def embed(self, photo: AnyPhoto, *, faces: WhichFaces = "all") -> Steps[PhotoEmbeddings]:
-        """The faces in a photo with their unit embeddings."""
-        form, files = {"faces": faces, "encoding": "base64"}, [("image", to_file(photo))]
-        return read(PhotoEmbeddings, (yield Request("POST", "/v1/embed", form=form, files=files)))
-
-    def collections(self) -> Steps[list[CollectionDescription]]:
-        """All collections by name, with their numbers of people and faces."""
-        found: list[CollectionDescription] = []
-        cursor: str | None = ""
-        while cursor is not None:
-            query = to_texts(limit=PAGE, cursor=cursor)
-            page = read(CollectionPage, (yield Request("GET", "/v1/collections", query=query)))
-            found += page.items
-            cursor = page.next_cursor
-        return found
 
 
 class CollectionOperations:
@@ -252,8 +200,8 @@ class CollectionOperations:
         """The collection's recogniser and its numbers of people and faces, as they are now."""
         return read(CollectionDescription, (yield Request("GET", self.path)))
 
-    def page_of_people(self, cursor: str) -> Steps[PersonPage]:
-        """A page of people in the order of their ids, those after `cursor`."""
+    def people(self, cursor: str) -> Steps[PersonPage]:
+        """All people in the order of their ids, a page at a time."""
         query = to_texts(limit=PAGE, cursor=cursor)
         return read(PersonPage, (yield Request("GET", f"{self.path}/people", query=query)))
 
@@ -311,44 +259,3 @@ def enrolment(
 def make_key() -> str:
     """A new idempotency key."""
     return uuid.uuid4().hex
-
-
-def check_id(value: str) -> str:
-    """The id, which goes into an address; what the server could not take for one is refused here."""
-    if len(value) > 128 or not ID.fullmatch(value):
-        raise InvalidRequest(
-            f"{value!r} cannot be an id or a collection's name: use letters, digits and . _ ~ -"
-        )
-    return value
-
-
-def check_text(value: str | None) -> str | None:
-    """The text, unless half of a surrogate pair in it could not be sent."""
-    if value is not None and not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidRequest(f"{value!r} is no valid text.") from error
-    return value
-
-
-def to_json(metadata: Mapping[str, Any]) -> str:
-    """Metadata as JSON; what JSON cannot hold is refused."""
-    try:
-        return json.dumps(dict(metadata), allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidRequest(f"Metadata must be JSON: {error}.") from error
-
-
-def drop_missing(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that have a value."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def to_texts(**options: Any) -> dict[str, str]:
-    """The options that have a value, as a form or an address holds them."""
-    texts = {True: "true", False: "false"}
-    return {
-        name: texts[value] if isinstance(value, bool) else str(check_text(str(value)))
-        for name, value in drop_missing(options).items()
-    }
