@@ -4,8 +4,9 @@ EXTRA  ?= cpu# or gpu
 EXTRA  := $(strip $(EXTRA))
 BIN    := .venv/bin
 POSTGRES := tests/model/store tests/model/access tests/model/gallery tests/model/upkeep tests/model/commands \
-    tests/api/access tests/api/routes tests/api/test_database_away.py tests/api/test_safekeeping.py \
-    tests/api/test_threads.py tests/test_in_process.py tests/test_workers.py tests/test_keys_of_workers.py
+    tests/api/access tests/api/routes tests/api/stream tests/api/compreface tests/api/deepstack tests/api/rekognition \
+    tests/api/test_database_away.py tests/api/test_safekeeping.py tests/api/test_roles.py tests/api/test_threads.py \
+    tests/test_in_process.py tests/test_workers.py tests/test_keys_of_workers.py
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: serve test training postgres packages browser clients newcomers train-demo torture attack check lint format openapi clean
@@ -38,7 +39,7 @@ browser: .venv/developing-$(EXTRA)
 # Our clients, and those that others generate from openapi.json, in Python and TypeScript; what needs Java or node is
 # skipped with a line where there is none.
 clients: .venv/developing-$(EXTRA)
-	$(BIN)/pytest tests/clients tests/python_client tests/test_faces.py --dist=loadfile
+	$(BIN)/pytest tests/clients tests/python_client tests/faces --dist=loadfile
 
 # The walk-throughs of the docs, typed as they are written: training and evaluation among them, two minutes.
 newcomers: .venv/developing-$(EXTRA)

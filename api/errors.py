@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import Scope
 
-from sameface.api.middleware.request_context import RequestContext, context_of, find_path
+from sameface.api.middleware.request_context import RequestContext, context_of, find_path, lies_under
 from sameface.model.errors import (
     Overloaded,
     RateLimited,
@@ -53,6 +53,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "unsupported_image": (415, "The image format is not supported"),
     "unsupported_media_type": (415, "The content type is not supported"),
     "host_not_allowed": (421, "The server is not called by this name"),
+    "not_served_here": (421, "Another server of this gallery does this"),
     "invalid_request": (422, "The request is not valid"),
     "no_face_found": (422, "No face was found"),
     "several_faces_found": (422, "More than one face was found"),
@@ -167,7 +168,7 @@ def to_problem(error: SamefaceError, scope: Scope) -> JSONResponse:
     body = describe_failure(error, context_of(scope))
     dialects: dict[str, Dialect] = scope["app"].state.dialects
     for prefix, write in dialects.items():
-        if find_path(scope).startswith(prefix):
+        if lies_under(find_path(scope), prefix):
             response = write(error, body)
             response.headers.update(headers)
             return response

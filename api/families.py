@@ -9,19 +9,22 @@ from sameface.api.compreface import access, errors, routes
 from sameface.api.compreface.router import PREFIX
 from sameface.api.deepstack import routes as deepstack
 from sameface.api.errors import Dialect
+from sameface.api.rekognition import errors as rekognition_errors
+from sameface.api.rekognition import routes as rekognition
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The routes under a prefix, who may call them, and how they write errors."""
+    """The routes under a prefix, or at the path `/`, who may call them, and how they write errors."""
 
     prefix: str
     router: APIRouter
-    identify: Identify | None  # None: the key is in the body, and the routes look for it themselves
+    identify: Identify | None  # None: it takes the body to know who calls, and the routes look themselves
     write_error: Dialect
 
 
 FAMILIES = {
     "compreface": Family(f"{PREFIX}/", routes.router, access.identify, errors.write_error),
     "deepstack": Family("/v1/vision/", deepstack.router, None, deepstack.write_error),
+    "rekognition": Family("/", rekognition.router, None, rekognition_errors.write_error),
 }

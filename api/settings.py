@@ -93,6 +93,11 @@ class Settings(BaseSettings):
     database: Annotated[str | None, Field(repr=False)] = Field(
         None, description="URL of a PostgreSQL database for the gallery; SQLite in the data folder."
     )
+    role: Literal["all", "search", "write"] = Field(
+        "all",
+        description="What this server of a shared gallery does: `search` takes no changes, `write` searches"
+        " nothing and keeps no index.",
+    )
     recognizer: Path | None = Field(
         None, description="The recogniser's bundle, by its name in the data folder or by its folder; SFace."
     )
@@ -165,11 +170,11 @@ class Settings(BaseSettings):
         description="Longer side at which faces are looked for; more finds smaller ones, slower.",
     )
     compatible: Annotated[
-        tuple[Literal["compreface", "deepstack"], ...], NoDecode, BeforeValidator(split_list)
+        tuple[Literal["compreface", "deepstack", "rekognition"], ...], NoDecode, BeforeValidator(split_list)
     ] = Field(
         (),
-        description="Other servers whose clients are served too, `compreface` and `deepstack`, separated by"
-        " commas.",
+        description="Other servers whose clients are served too: `compreface`, `deepstack`, `rekognition`,"
+        " separated by commas.",
     )
     compreface_static_images: bool = Field(
         False, description="Show images at CompreFace's address with the key in its path, where logs see it."

@@ -11,7 +11,7 @@ from sameface.model.errors import IdempotencyKeyReused, InvalidArgument, PersonN
 from sameface.model.faces import EmbeddedFace, Embedding, Photo, Value
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.photo.image import encode_png, hash_photo
-from sameface.model.pipeline import PhotoFaces, Pipeline
+from sameface.model.pipeline import Pipeline
 from sameface.model.store.records import Collection, NewFace, NewPerson, RememberedResponse, draw_id
 
 
@@ -21,6 +21,7 @@ class EnrollRequest:
 
     collection: str
     person_id: str | None = None  # None: a random id
+    face_id: str | None = None  # of the one photo; None: a random id for each
     name: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     photos: Sequence[Photo] = ()
@@ -36,8 +37,7 @@ class EnrollRequest:
     def fingerprint(self) -> str:
         """The SHA-256 of the request, to tell a retry from another request with the same key."""
         who = [self.person_id, self.name, self.metadata, self.may_exist, self.must_exist]
-        parts = [*who, self.faces, self.min_quality]
-        digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
+        digest = hashlib.sha256(json.dumps([*who, self.faces, self.min_quality], sort_keys=True).encode())
         for photo in self.photos:
             digest.update(bytes.fromhex(hash_photo(photo)))
         for embedding in self.embeddings:
@@ -143,6 +143,7 @@ async def enroll_all(
 
     `embed_all` is the work queue's `run_all` or `run_in_turn`.
     """
+    gallery.writers.check_open()
     collection, earlier = await gallery.readers.run(find_earlier, gallery, name, requests)
     outcomes = {
         place: repeat_response(found, requests[place]) for place, found in enumerate(earlier) if found
@@ -175,7 +176,7 @@ async def embed_requests(
             )
         except SamefaceError as error:
             return error
-        return to_new_face(found, photo)
+        return to_new_face(found.faces[0], photo, request.face_id or draw_id(), found.faces_found)
 
     photos = [(request, photo) for request in requests for photo in request.photos]
     embedded = iter(await embed_all(embed, photos) if photos else ())
@@ -287,14 +288,13 @@ def describe_enrolment(
     return Enrollment(newcomer.person_id, taken, list_rejections(faces), warnings)
 
 
-def to_new_face(found: PhotoFaces[EmbeddedFace], photo: Photo) -> NewFace:
+def to_new_face(face: EmbeddedFace, photo: Photo, face_id: str, faces_found: int = 1) -> NewFace:
     """The face to enrol, with its crop, which the store keeps only if the collection stores crops."""
-    [face] = found.faces
     return NewFace(
-        draw_id(),
+        face_id,
         face.embedding.values,
         face.quality.score,
         hash_photo(photo),
         encode_png(face.crop),
-        faces_found=found.faces_found,
+        faces_found=faces_found,
     )

@@ -9,7 +9,8 @@ import numpy as np
 from sameface.model.decision.similarity import DIGITS
 from sameface.model.decision.thresholds import AT_ANY_SIZE
 from sameface.model.errors import NotCalibrated
-from sameface.model.faces import Embedding, Value
+from sameface.model.faces import Floats, Value
+from sameface.model.gallery.candidates import Candidate
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.store.records import Collection, NewFace, NewPerson
 
@@ -87,22 +88,32 @@ def warn_of_likenesses(
     people = np.array([person_id for person_id, _ in entries])
     embeddings = np.stack([face.embedding for _, face in entries])
     own = gallery.get_own_embeddings(collection, sorted(set(people.tolist())))
-    probes = [Embedding(values, gallery.bundle.identity) for values in embeddings]
-    found = gallery.search(collection, probes, CANDIDATES)
+    found = find_likely(gallery, collection, embeddings)
     warnings = []
     for place, (person_id, face) in enumerate(entries):
         similarities, mine = embeddings @ face.embedding, people == person_id
+        alike_newcomers = np.flatnonzero(~mine & (similarities >= alike))
         others = closest_by_person(
-            *((str(people[other]), float(similarities[other])) for other in np.flatnonzero(~mine)),
-            *((hit.person_id, hit.similarity) for hit in found[place] if hit.person_id != person_id),
+            *((str(people[other]), float(similarities[other])) for other in alike_newcomers),
+            *(
+                (hit.person_id, hit.similarity)
+                for hit in found[place]
+                if hit.person_id != person_id and hit.similarity >= alike
+            ),
         )
         mine[place] = False
         closest = [*similarities[mine], *(values @ face.embedding for values in own[person_id].values())]
-        warnings.append(
-            warn_of_others(face, {who: likeness for who, likeness in others.items() if likeness >= alike})
-            + warn_of_own(face, max(closest, default=1.0), same)
-        )
+        warnings.append(warn_of_others(face, others) + warn_of_own(face, max(closest, default=1.0), same))
     return warnings
+
+
+def find_likely(
+    gallery: Gallery, collection: Collection, embeddings: Floats
+) -> Sequence[Sequence[Candidate]]:
+    """For each embedding the people it may show; nobody on a server that leaves searching to others."""
+    if not gallery.searches:
+        return [()] * len(embeddings)
+    return gallery.search(collection, embeddings, CANDIDATES).by_probe()
 
 
 def closest_by_person(*likenesses: tuple[str, float]) -> dict[str, float]:

@@ -188,6 +188,12 @@ class StoreUnavailable(SamefaceError):
     code = "store_unavailable"
 
 
+class NotServedHere(SamefaceError):
+    """This server's role leaves such requests to other servers of the same gallery."""
+
+    code = "not_served_here"
+
+
 class StoreDamaged(SamefaceError):
     """The gallery's file is not what was written into it."""
 
@@ -216,6 +222,12 @@ class BackupRefused(SamefaceError):
     """A file is no backup of a gallery, is damaged, or cannot be written or restored."""
 
     code = "backup_refused"
+
+
+class ComprefaceRefused(SamefaceError):
+    """CompreFace's database or REST API cannot be read, or its key cannot be taken over."""
+
+    code = "compreface_refused"
 
 
 class ReembedRefused(SamefaceError):

@@ -111,6 +111,17 @@ def exclusive_lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
         yield True
 
 
+def make_exclusive(file: BinaryIO) -> bool:
+    """Make the shared lock on an open file an exclusive one; returns False, and leaves it shared, if another
+    process has a lock on it, too."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        return False
+    return True
+
+
 def hold_shared_lock(path: Path) -> BinaryIO:
     """Open the file `path` with a shared lock, which other processes may hold too until it is closed.
 

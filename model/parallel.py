@@ -9,6 +9,8 @@ from contextvars import copy_context
 from functools import partial
 from typing import ParamSpec, TypeVar
 
+from sameface.model.errors import NotServedHere
+
 Arguments = ParamSpec("Arguments")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -42,11 +44,22 @@ class Threads:
     def __init__(self, count: int, purpose: str, observe: Callable[[float], None] | None = None) -> None:
         self._executor = ThreadPoolExecutor(count, thread_name_prefix=f"sameface-{purpose}")
         self._observe = observe
+        self._refusal: str | None = None
+
+    def refuse(self, reason: str) -> None:
+        """Take no calls from now on: callers are told the `reason`."""
+        self._refusal = reason
+
+    def check_open(self) -> None:
+        """Raise if calls are refused: to be asked before work that would be in vain."""
+        if self._refusal:
+            raise NotServedHere(self._refusal)
 
     async def run(
         self, work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Result:
         """The result of `work`, called on one of the threads in the caller's context, off the event loop."""
+        self.check_open()
         call = partial(copy_context().run, self._timed, partial(work, *arguments, **named))
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
 

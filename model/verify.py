@@ -124,29 +124,36 @@ def describe_decision(decision: Decision, collection: Collection | None, stopwat
 def compare_with_face(
     pipeline: Pipeline,
     gallery: Gallery,
-    collection: Collection,
+    collection: Collection | None,
     known: Embedding,
     probes: Sequence[Embedding],
     owner: FaceOwner | None = None,
 ) -> tuple[Threshold, list[float]]:
     """The similarity of each probe to one known face, and the threshold for such a pair.
 
-    Each comparison is a decision in the audit, about the enrolled `owner` of the face if there is one.
+    Each comparison is a decision in the audit, about the enrolled `owner` of the face if there is one, and in
+    the `collection` if that is known.
     """
     stopwatch = pipeline.start_stopwatch()
-    threshold = pipeline.thresholds.for_pair(AT_ANY_SIZE, calibration=collection.calibration)
+    calibration = collection.calibration if collection else None
+    threshold = pipeline.thresholds.for_pair(AT_ANY_SIZE, calibration=calibration)
     similarities = [measure_similarity(probe, known) for probe in probes]
-    about = {"person_id": owner.person_id, "details": {"face_ids": [owner.face_id]}} if owner else {}
+    about: dict[str, Any] = {}
+    if owner:
+        about = {"person_id": owner.person_id, "details": {"face_ids": [owner.face_id]}}
     entries = []
     for similarity in similarities:
         pipeline.observer.similarity("verify", similarity)
-        values = {
+        values: dict[str, Any] = {
             "outcome": name_outcome(similarity >= threshold.value),
             "similarity": similarity,
             "threshold": threshold.value,
             "started_at": stopwatch.started_at,
         }
-        entries.append(Entry.about(collection, "verify", **about, **values))
+        if collection:
+            entries.append(Entry.about(collection, "verify", **about, **values))
+        else:
+            entries.append(Entry(action="verify", model=pipeline.embedder.bundle.contract.name, **values))
     if gallery.decisions:
         gallery.decisions.record(entries)
     return threshold, similarities

@@ -19,13 +19,14 @@ import pytest
 import uvicorn
 
 from sameface.api.app import create_app
-from sameface.api.connections import limit_connections
+from sameface.api.server.connections import limit_connections
 from sameface.api.settings import Settings
 from sameface.model.bundles.pull import pull_model, pull_portraits
 from sameface.model.data_folder import DataFolder
 from sameface.model.errors import PullFailed
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
 from tests.api.collections import make_collection
+from tests.forked_command import run_command
 from tests.networks import build_detector, build_recogniser
 from tests.postgres_server import ON_POSTGRES, database_of, remove_server
 
@@ -212,13 +213,7 @@ def run(data: Path):
 
     def command(*words: object, **variables: str) -> subprocess.CompletedProcess[str]:
         database = database_for(words, variables.get("SAMEFACE_DATA", data))
-        return subprocess.run(
-            [sys.executable, "-m", "sameface", *map(str, words)],
-            capture_output=True,
-            text=True,
-            env=os.environ | environment | database | variables,
-            check=False,
-        )
+        return run_command(words, environment | database | variables)
 
     return command
 

@@ -8,7 +8,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sameface.api.access.rate_limit_headers import write_headers
-from sameface.api.middleware.request_context import RequestContext, context_of, find_path
+from sameface.api.middleware.request_context import RequestContext, context_of, find_path, lies_under
 from sameface.model.access.key_ring import KeyRing
 from sameface.model.access.limits import UNCOUNTED, Allowance, Limits
 from sameface.model.access.quotas import list_quotas
@@ -66,7 +66,7 @@ class Admission:
     def find_guard(self, scope: Scope) -> Identify | None:
         """How to find out who calls; None where nobody needs to be known."""
         path = find_path(scope)
-        return next((guard for prefix, guard in self.guards.items() if path.startswith(prefix)), None)
+        return next((guard for prefix, guard in self.guards.items() if lies_under(path, prefix)), None)
 
 
 def announce(allowance: Allowance, send: Send) -> Send:

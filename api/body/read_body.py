@@ -96,15 +96,7 @@ def body_of(schema: type[Body]) -> Callable[[Request], Awaitable[Body]]:
             chunks = limit_body(request, limit)
             return validate(schema, await read_form(chunks, options.get(b"boundary", b""), photos, settings))
         if kind == b"application/json":
-            body, marks = bytearray(), 0
-            async for chunk in limit_body(request, limit):
-                marks += count_marks(chunk)
-                refuse_many_marks(marks)
-                body += chunk
-            if len(body) <= MAX_FIELD_BYTES:  # not worth a thread
-                parsed = parse_json(body, schema)
-            else:
-                parsed = await run_in_threadpool(parse_json, body, schema)
+            parsed = await parse_soon(await collect_json(request, limit), schema)
             limit_images(parsed, photos, settings.max_images)
             return parsed
         hint = f", such as curl -F {next(iter(photos))}=@photo.jpg" if photos else ""
@@ -153,6 +145,23 @@ def limit_images(body: BaseModel, photos: dict[str, bool], limit: int) -> None:
     """Refuse a JSON body with more than `limit` images, the limit of a form."""
     if sum(len(getattr(body, name)) for name, many in photos.items() if many) > limit:
         raise TooManyImages(f"A request may have {limit} images.", limit=limit)
+
+
+async def collect_json(request: Request, limit: int) -> bytearray:
+    """The JSON of a body, not parsed yet; raises over `limit` bytes or too many values."""
+    body, marks = bytearray(), 0
+    async for chunk in limit_body(request, limit):
+        marks += count_marks(chunk)
+        refuse_many_marks(marks)
+        body += chunk
+    return body
+
+
+async def parse_soon(body: bytearray, schema: type[Body]) -> Body:
+    """Parse a JSON body into `schema`, on a thread unless it is short."""
+    if len(body) <= MAX_FIELD_BYTES:
+        return parse_json(body, schema)
+    return await run_in_threadpool(parse_json, body, schema)
 
 
 def parse_json(body: bytes | bytearray, schema: type[Body]) -> Body:

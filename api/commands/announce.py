@@ -5,7 +5,7 @@ import socket
 
 from fastapi import FastAPI
 
-from sameface.api.listening.tls import Certificate
+from sameface.api.server.tls import Certificate
 from sameface.api.settings import Settings
 from sameface.model.bundles.published import PORTRAITS
 

@@ -16,15 +16,15 @@ from fastapi import FastAPI
 from sameface.api.app import create_app, load_parts
 from sameface.api.commands.announce import announce
 from sameface.api.commands.flags import take_settings
-from sameface.api.connections import RESERVED_FILES, limit_connections
-from sameface.api.draining import DrainingServer
-from sameface.api.listening.sockets import listen, remove_socket_file
-from sameface.api.listening.tls import Certificate, load_certificate
 from sameface.api.logs import start_logging
 from sameface.api.metrics import counting_together
 from sameface.api.secret_files import ENDING, SECRETS
+from sameface.api.server.connections import RESERVED_FILES, limit_connections
+from sameface.api.server.draining import DrainingServer
+from sameface.api.server.sockets import listen, remove_socket_file
+from sameface.api.server.tls import Certificate, load_certificate
+from sameface.api.server.worker_processes import Supervisor
 from sameface.api.settings import PREFIX, Settings
-from sameface.api.worker_processes import Supervisor
 from sameface.model.access.secret_key import FILE_VARIABLE, VARIABLE
 from sameface.model.errors import CannotServe
 from sameface.model.memory import use_few_arenas

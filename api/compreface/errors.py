@@ -29,6 +29,7 @@ ANSWERS: dict[str, tuple[int, int]] = {
     "unsupported_image": (400, 21),
     "unsupported_media_type": (400, 34),
     "host_not_allowed": (421, 0),
+    "not_served_here": (421, 0),
     "invalid_request": (400, 26),
     "no_face_found": (400, 28),
     "several_faces_found": (400, 31),

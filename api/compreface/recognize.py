@@ -26,6 +26,7 @@ from sameface.model.gallery import subjects
 from sameface.model.gallery.gallery import Gallery as OpenGallery
 from sameface.model.identify import SearchOptions, identify_many
 from sameface.model.pipeline import Pipeline as LoadedPipeline
+from sameface.model.probes import Probes
 from sameface.model.store.records import Collection as StoredCollection
 from sameface.model.verify import compare_with_face
 
@@ -87,7 +88,8 @@ async def search(
     threshold = gallery.choose_threshold(collection, AT_ANY_SIZE)
     wanted = SearchOptions(collection=collection.name, limit=options.prediction_count)
     answers = []
-    for found in await identify_many(pipeline, gallery, probes, wanted):
+    identified = await identify_many(pipeline, gallery, Probes.of(probes), wanted)
+    for found in identified.by_probe():
         if isinstance(found, SamefaceError):
             raise found
         [face] = found

@@ -25,8 +25,9 @@ from sameface.model.decision.thresholds import AT_ANY_SIZE
 from sameface.model.enroll import EnrollRequest, enroll
 from sameface.model.errors import SamefaceError
 from sameface.model.gallery import subjects
-from sameface.model.gallery.gallery import Candidate
-from sameface.model.identify import IdentifiedFace, IdentifyRequest, identify
+from sameface.model.gallery.candidates import Candidate
+from sameface.model.identified import IdentifiedFace
+from sameface.model.identify import IdentifyRequest, identify
 from sameface.model.store.api_key import ANYTHING, ApiKey
 from sameface.model.store.records import Collection
 

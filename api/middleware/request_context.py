@@ -90,6 +90,11 @@ def find_path(scope: Scope) -> str:
     return path.removeprefix(scope.get("root_path", ""))
 
 
+def lies_under(path: str, prefix: str) -> bool:
+    """Whether a path begins with `prefix`; under the prefix `/` is the path `/` alone."""
+    return path == prefix if prefix == "/" else path.startswith(prefix)
+
+
 def context_of(scope: Scope) -> RequestContext:
     """The context of the request with this `scope`."""
     context: RequestContext = scope["state"][KEY]

@@ -101,5 +101,6 @@ def add_ids(headers: MutableHeaders, context: RequestContext) -> None:
 
 
 def route_of(scope: Scope) -> str:
-    """The template of the request's route; `none` if it met no route."""
-    return getattr(scope.get("route"), "path", "none")
+    """The template of the request's route, or its label where several share a path; `none` if it met none."""
+    route = scope.get("route")
+    return str(getattr(route, "label", getattr(route, "path", "none")))

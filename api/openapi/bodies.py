@@ -1,5 +1,6 @@
 """The bodies of requests: a form or JSON, and the lines or photos of a batch."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -7,8 +8,17 @@ from pydantic import BaseModel
 from sameface.api.body.read_body import find_photos
 from sameface.api.openapi.examples import show, to_lines
 from sameface.api.openapi.schemas import define, refer_to, without_null
+from sameface.api.stream.media_types import ARROW, FORM, NDJSON, NPY
 
 FILE = {"type": "string", "format": "binary"}  # by which tools know a file or plain bytes
+NPY_BODY = (
+    "An array as numpy.save writes it: C order, little-endian float32, an embedding per row. Ids are the"
+    " numbers of the rows, from 0."
+)
+ARROW_BODY = (
+    "Record batches of at most 8 MB with the columns `id` (utf8) and `embedding` (list or fixed_size_list of"
+    " float32); to enrol, also `person_id` and `name`. Needs the extra `arrow`."
+)
 PLAIN_TYPES = ("string", "number", "integer", "boolean")
 
 
@@ -27,8 +37,10 @@ def document_body(
     return {"requestBody": {"required": required, "content": content}}
 
 
-def document_batch(schema: type[BaseModel], *entries: dict[str, Any]) -> dict[str, Any]:
-    """The OpenAPI request body of a batch: NDJSON with a `schema` per line, or a form of photos."""
+def document_batch(
+    schema: type[BaseModel], media_types: Sequence[str], *entries: dict[str, Any]
+) -> dict[str, Any]:
+    """The OpenAPI request body of a batch: NDJSON with a `schema` per line, or another of `media_types`."""
     photos = {"type": "array", "items": FILE, "description": "The file name is the id of a photo."}
     form = {
         "type": "object",
@@ -38,10 +50,14 @@ def document_batch(schema: type[BaseModel], *entries: dict[str, Any]) -> dict[st
         "additionalProperties": False,
     }
     content = {
-        "application/x-ndjson": {"schema": lines_of(refer_to(schema)), "example": to_lines(entries)},
-        "multipart/form-data": {"schema": define("PhotosForm", form)},
+        NDJSON: {"schema": lines_of(refer_to(schema)), "example": to_lines(entries)},
+        FORM: {"schema": define("PhotosForm", form)},
+        NPY: {"schema": define("ProbeArray", {**FILE, "description": NPY_BODY})},
+        ARROW: {"schema": define("ArrowEntries", {**FILE, "description": ARROW_BODY})},
     }
-    return {"requestBody": {"required": True, "content": content}}
+    return {
+        "requestBody": {"required": True, "content": {name: content[name] for name in media_types}},
+    }
 
 
 def lines_of(schema: dict[str, Any]) -> dict[str, Any]:

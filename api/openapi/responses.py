@@ -4,16 +4,22 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from sameface.api.errors import PROBLEMS, describe_problem
-from sameface.api.openapi.bodies import lines_of
+from sameface.api.openapi.bodies import FILE, lines_of
 from sameface.api.openapi.examples import show, to_lines
 from sameface.api.openapi.links import Links
 from sameface.api.openapi.schemas import refer_to
 from sameface.api.schemas.batch import BatchFailed
 from sameface.api.schemas.problems import Problem
+from sameface.api.stream.media_types import ARROW, NDJSON
 
 Responses: TypeAlias = dict[int | str, dict[str, Any]]
 
-EVERYWHERE = ("host_not_allowed", "internal", "timed_out")  # of the middleware
+EVERYWHERE = (
+    "host_not_allowed",
+    "internal",
+    "not_served_here",
+    "timed_out",
+)  # middleware, role
 KEY_PROBLEMS = ("unauthorized", "forbidden", "not_ready", "rate_limited", "invalid_request")
 STORE_PROBLEMS = ("store_damaged", "store_refused", "store_unavailable")
 COLLECTION_PROBLEMS = (*KEY_PROBLEMS, *STORE_PROBLEMS, "collection_not_found", "model_mismatch")
@@ -29,6 +35,10 @@ BODY_PROBLEMS = (
 )
 PHOTO_PROBLEMS = (*BODY_PROBLEMS, "unreadable_image", "unsupported_image", "several_faces_found")
 
+ARROW_ANSWER = (
+    "Rows of `id`, `person_id`, `name`, `similarity`, `match` and `error` (the problem as JSON): one per"
+    " candidate, best first, or one per person enrolled."
+)
 SECONDS = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 HEADERS = {
     "unauthorized": {"WWW-Authenticate": {"description": "`Bearer`.", "schema": {"type": "string"}}},
@@ -54,7 +64,10 @@ def answer(example: dict[str, Any] | None, links: Links | None = None) -> dict[s
 def stream(line: Any, lines: Sequence[dict[str, Any]], *codes: str) -> Responses:
     """The OpenAPI responses of a batch: lines of the type `line`, or before them a problem of `codes`."""
     schema = lines_of(refer_to(line | BatchFailed, "serialization"))
-    content = {"application/x-ndjson": {"schema": schema, "example": to_lines(lines)}}
+    content = {
+        NDJSON: {"schema": schema, "example": to_lines(lines)},
+        ARROW: {"schema": {**FILE, "description": ARROW_ANSWER}},
+    }
     return {200: {"content": content}, **document_problems(*codes)}
 
 

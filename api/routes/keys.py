@@ -22,7 +22,7 @@ SECRET = {"Cache-Control": "no-store"}
 
 async def get_desk(gallery: Gallery, caller: Caller) -> KeyDesk:
     """The keys that the caller may manage."""
-    return KeyDesk(gallery.store.keys, caller)
+    return KeyDesk(gallery.store, caller)
 
 
 async def get_ring(request: Request) -> KeyRing:

@@ -18,7 +18,14 @@ from sameface.model.commands.options import (
     Recognizer,
     faces_in,
 )
-from sameface.model.commands.terminal import console, count, new_table, print_json, report_counts
+from sameface.model.commands.terminal import (
+    console,
+    count,
+    describe_warning,
+    print_json,
+    report_counts,
+    show_reasons,
+)
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.enroll import EnrolledFace, Rejection
 from sameface.model.enroll_warnings import EnrollWarning
@@ -37,12 +44,6 @@ def room() -> None:
 
 
 PHOTOS_AT_ONCE = 16
-WARNINGS = {
-    "same_photo": "the very same photo is enrolled as {person_id}",
-    "looks_like_another_person": "looks like {person_id}, at a similarity of {similarity:.3f}",
-    "unlike_own_faces": "is unlike the other faces of this person, {similarity:.3f} at best",
-    "several_faces": "shows {faces_found} people, and the most prominent one was taken",
-}
 
 
 @dataclass(slots=True)
@@ -199,29 +200,15 @@ def show_reports(reports: list[FolderReport], collection: str) -> None:
         f" {count(len(reports), 'person is', 'people are')} in {escape(collection)}.",
         soft_wrap=True,
     )
-    show_rows("not enrolled", "folder", [(r.folder, r.error["detail"]) for r in reports if r.error])
+    show_reasons("not enrolled", "folder", [(r.folder, r.error["detail"]) for r in reports if r.error])
     rejected = [(r.folder / r.photos[each.image], each.detail) for r in reports for each in r.rejected]
-    show_rows("rejected", "photo", rejected)
-    show_rows("enrolled, but look at these", "photo", [row for r in reports for row in list_warnings(r)])
+    show_reasons("rejected", "photo", rejected)
+    show_reasons("enrolled, but look at these", "photo", [row for r in reports for row in list_warnings(r)])
 
 
 def list_warnings(report: FolderReport) -> list[tuple[Path, str]]:
     """For each warning the photo that it is about, and what is odd about it, in words."""
     photos = {face.face_id: report.photos[face.image] for face in report.faces}
     return [
-        (
-            report.folder / photos[warning.face_id],
-            WARNINGS.get(warning.code, warning.code).format(**warning.to_dict()),
-        )
-        for warning in report.warnings
+        (report.folder / photos[warning.face_id], describe_warning(warning)) for warning in report.warnings
     ]
-
-
-def show_rows(title: str, what: str, rows: list[tuple[Path, str]]) -> None:
-    """Print a table of files and sentences, if there are any."""
-    if not rows:
-        return
-    table = new_table(what, "why", title=title)
-    for path, why in rows:
-        table.add_row(escape(str(path)), escape(why))
-    console.print(table)

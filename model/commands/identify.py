@@ -24,7 +24,8 @@ from sameface.model.commands.terminal import console, count, new_table, print_js
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.rates import write_rate
 from sameface.model.errors import CollectionNotFound, FolderRefused, SamefaceError
-from sameface.model.identify import Identification, IdentifiedFace
+from sameface.model.identified import IdentifiedFace
+from sameface.model.identify import Identification
 from sameface.model.photo.draw import draw_faces
 from sameface.model.photo.image import PHOTO_NAMES, decode_image, read_photo
 

@@ -3,6 +3,7 @@
 import re
 import time
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,15 +15,15 @@ from rich.table import Column, Table
 from sameface.model.access.keys import (
     COMPREFACE_SERVICES,
     GRACE_SECONDS,
+    REKOGNITION,
     SCOPES,
     draft_key,
     draw_secret,
-    hash_secret,
     parse_entry,
     read_uuid,
-    refuse_long_grace,
     write_entry,
 )
+from sameface.model.access.sealed_secrets import rotate_key, seal_secret
 from sameface.model.bundles.bundle import load_bundle
 from sameface.model.commands.answers import describe_key, describe_list
 from sameface.model.commands.options import AsJson, Data, Database, Recognizer
@@ -70,6 +71,9 @@ def create(
         typer.Option(help="What such a key is for."),
     ] = "recognition",
     key: Annotated[str | None, typer.Option(help="The UUID that clients of CompreFace already have.")] = None,
+    aws: Annotated[
+        bool, typer.Option("--aws", help="The key is for clients of Amazon Rekognition, which sign with it.")
+    ] = False,
     environment: Annotated[
         bool, typer.Option("--environment", help="Keep it nowhere; print its entry for SAMEFACE_API_KEYS.")
     ] = False,
@@ -79,7 +83,7 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Make a key, and print its secret this once."""
-    refuse_mixture(compreface, collection, key, environment=environment)
+    refuse_mixture(compreface, collection, key, aws=aws, environment=environment)
     scopes = [part for each in scope for part in each.split("+")]
     limits = KeyLimits(
         requests_per_minute=requests_per_minute,
@@ -87,7 +91,7 @@ def create(
         concurrent=concurrent,
         faces=faces,
     )
-    bound = COMPREFACE_SERVICES[service] if compreface else None
+    bound = COMPREFACE_SERVICES[service] if compreface else REKOGNITION if aws else None
     secret = read_uuid(key) if key else draw_secret(bound)
     if environment:
         if collection or expires or limits != KeyLimits():
@@ -100,16 +104,18 @@ def create(
     if compreface:
         make_collection(compreface, data, database, recognizer)
     with open_store(data, database) as store:
-        made = store.keys.add(draft)
+        made = store.keys.add(replace(draft, sealed=seal_secret(store, bound, secret)))
     show_secret(made, secret, as_json=as_json)
 
 
 def refuse_mixture(
-    compreface: str | None, collection: list[str] | None, key: str | None, *, environment: bool
+    compreface: str | None, collection: list[str] | None, key: str | None, *, aws: bool, environment: bool
 ) -> None:
     """Raise for options that do not go together: a key of CompreFace has one collection, and a UUID."""
-    if compreface and (collection or environment):
+    if compreface and (collection or environment or aws):
         raise InvalidArgument("A key of CompreFace is in the store, for the one collection it names.")
+    if aws and environment:
+        raise InvalidArgument("A key for Rekognition is in the store, which keeps its secret encrypted.")
     if key and not compreface:
         raise InvalidArgument("`--key` is for keys of CompreFace: say `--compreface COLLECTION` too.")
 
@@ -135,10 +141,16 @@ def read_expiry(said: str, now: float) -> float:
 
 def show_secret(key: ApiKey, secret: str, *, as_json: bool) -> None:
     """Print a key with its secret."""
+    signs = {"access_key_id": key.key_id} if key.service == REKOGNITION else {}
     if as_json:
-        print_json(describe_key(key) | {"secret": secret})
+        print_json(describe_key(key) | signs | {"secret": secret})
         return
     console.print(f"The key {key.key_id} ({escape(key.name)}) may {', '.join(sorted(key.scopes))}.")
+    if signs:
+        console.print(f"The client signs with    aws_access_key_id {key.key_id}", soft_wrap=True)
+        console.print(f"                         aws_secret_access_key {secret}", soft_wrap=True)
+        console.print("The secret is shown this once; the store keeps it encrypted.")
+        return
     header = "x-api-key:" if key.service else "Authorization: Bearer"
     console.print(f"The client sends    {header} {secret}", soft_wrap=True)
     console.print("The secret is shown this once and kept nowhere.")
@@ -211,10 +223,8 @@ def rotate(
     as_json: AsJson = False,
 ) -> None:
     """Give a key a new secret, and print it this once; the old one works for a while."""
-    refuse_long_grace(grace)
     with open_store(data, database) as store:
-        secret = draw_secret(store.keys.get(key_id).service)
-        key = store.keys.rotate(key_id, hash_secret(secret), grace)
+        key, secret = rotate_key(store, key_id, grace)
     show_secret(key, secret, as_json=as_json)
     if not as_json:
         console.print(f"The old secret works until {write_time(key.former_until or 0)}.")

@@ -1,11 +1,12 @@
 """How the command line shows things: tables and sentences for people, JSON for scripts."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -21,9 +22,17 @@ from rich.table import Column, Table
 
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.decision.rates import write_rate
+from sameface.model.enroll_warnings import EnrollWarning
 from sameface.model.faces import to_plain
 from sameface.model.observer import Progress as Report
 from sameface.model.verify import Decision
+
+WARNINGS = {
+    "same_photo": "the very same photo is enrolled as {person_id}",
+    "looks_like_another_person": "looks like {person_id}, at a similarity of {similarity:.3f}",
+    "unlike_own_faces": "is unlike the other faces of this person, {similarity:.3f} at best",
+    "several_faces": "shows {faces_found} people, and the most prominent one was taken",
+}
 
 console = Console(highlight=False)  # colours are for what they mean, not for every number
 screen = Console(stderr=True, highlight=False)  # for progress and warnings, which are no part of the output
@@ -37,6 +46,16 @@ def print_json(value: Any) -> None:
 def new_table(*headers: str, title: str = "") -> Table:
     """An empty table that never cuts a cell: what is too wide for the terminal is folded."""
     return Table(*(Column(header, overflow="fold") for header in headers), title=title, title_justify="left")
+
+
+def show_reasons(title: str, what: str, rows: Sequence[tuple[object, str]]) -> None:
+    """Print a table of things, each with a sentence that says why it is listed, if there are any."""
+    if not rows:
+        return
+    table = new_table(what, "why", title=title)
+    for thing, why in rows:
+        table.add_row(escape(str(thing)), escape(why))
+    console.print(table)
 
 
 def count(number: int, one: str, several: str) -> str:
@@ -57,6 +76,11 @@ def describe_decision(decision: Decision) -> str:
     beyond = ", extrapolated" if decision.extrapolated else ""
     fewer = "fewer than " if decision.estimated_fmr_is_bound else ""
     return f"{answer}{at}; so similar are {fewer}{describe_share(decision.estimated_fmr)} strangers{beyond}"
+
+
+def describe_warning(warning: EnrollWarning) -> str:
+    """What is odd about an enrolled face, in words."""
+    return WARNINGS.get(warning.code, warning.code).format(**warning.to_dict())
 
 
 def describe_share(rate: float) -> str:

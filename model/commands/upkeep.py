@@ -13,6 +13,7 @@ from sameface.model.commands.options import AsJson, CollectionName, Data, Databa
 from sameface.model.commands.terminal import console, count, new_table, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import ArchiveRefused
+from sameface.model.store.move import move_everything
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from sameface.model.upkeep.check_gallery import Finding, check_gallery
@@ -20,7 +21,7 @@ from sameface.model.upkeep.export_import import export_collection, import_collec
 from sameface.model.upkeep.reembed import move_collection
 
 app = typer.Typer()
-gallery = typer.Typer(help="Check, export, import or re-embed a gallery.", no_args_is_help=True)
+gallery = typer.Typer(help="Check, export, import, move or re-embed a gallery.", no_args_is_help=True)
 app.add_typer(gallery, name="gallery")
 
 
@@ -62,6 +63,32 @@ def show_collection(collection: Collection, what: str, *, as_json: bool) -> None
         return
     counted = f"{count(collection.people, 'person', 'people')}, {count(collection.faces, 'face', 'faces')}"
     console.print(f"[green]{escape(collection.name)}[/green] {escape(what)}: {counted}.", soft_wrap=True)
+
+
+@gallery.command()
+def move(
+    to: Annotated[str, typer.Option(help="The URL of an empty PostgreSQL database, or a new data folder.")],
+    data: Data = DEFAULT_DATA,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take the whole gallery to PostgreSQL or back, while no server runs; run again, it goes on."""
+    place = DataFolder(data, database).gallery
+    target = DataFolder(data, to) if "://" in to else DataFolder(Path(to))
+    with report_counts() as progress:
+        moved = move_everything(place, target.gallery, progress)
+    if as_json:
+        print_json(moved)
+        return
+    table = new_table("table", "rows", "SHA-256, the same in both")
+    for each in moved:
+        table.add_row(each.table, f"{each.rows:,}", each.sha256)
+    console.print(table)
+    console.print(
+        "[green]The gallery is moved.[/green] Give its servers the new place, and the secret key that they"
+        " had, which signed the audit. What is left in the old place can no longer be opened: delete it.",
+        soft_wrap=True,
+    )
 
 
 @gallery.command()

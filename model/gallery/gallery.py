@@ -2,21 +2,20 @@
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.data_folder import GalleryPlace
 from sameface.model.decision.calibration_files import Calibrations
-from sameface.model.decision.similarity import DIGITS
 from sameface.model.decision.thresholds import Rule, Threshold, Thresholds
 from sameface.model.errors import CollectionNotFound, ModelMismatch, PersonNotFound
-from sameface.model.faces import Embedding, Floats, Value
-from sameface.model.gallery.index.collection_indexes import CollectionIndexes, open_indexes
-from sameface.model.gallery.index.faiss_search import select_search_device
+from sameface.model.faces import Embedding, Floats
+from sameface.model.gallery.candidates import Candidates
+from sameface.model.gallery.index.faiss.candidates import select_search_device
+from sameface.model.gallery.index.faiss.collection_indexes import CollectionIndexes, open_indexes
+from sameface.model.gallery.known_owners import KnownOwners
 from sameface.model.observer import SILENT, Observer
 from sameface.model.parallel import Threads
 from sameface.model.pipeline import Pipeline
@@ -34,18 +33,13 @@ from sameface.model.store.store import Store
 if TYPE_CHECKING:
     from sameface.model.access.decisions import Decisions
 
+ROLES = {  # of a server, and what it leaves to others
+    "all": "",
+    "search": "This server searches and takes no changes: send them to one with the role `write` or `all`.",
+    "write": "This server takes changes and searches nothing: ask one with the role `search` or `all`.",
+}
 READERS = 4  # threads that look people up
 WRITERS = 2  # threads that write, one at a time in the database anyway
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate(Value):
-    """A person who may be the one on a probe, and the face by which the person was found."""
-
-    person_id: str
-    name: str | None
-    similarity: float
-    face_id: str
 
 
 class Roster:
@@ -157,14 +151,19 @@ class Gallery(Roster):
         device: str = "cpu",
         thresholds: Thresholds | None = None,
         observer: Observer = SILENT,
+        role: str = "all",
     ) -> None:
         super().__init__(place, observer)
         self.bundle = bundle
+        self.searches = role != "write"  # else it keeps no index
         self.device = device
         self.thresholds = thresholds or Thresholds(Calibrations(bundle))
         self.searchers = Threads(available_cores(), "search")  # more would only take turns on the cores
+        if role != "all":
+            (self.writers if role == "search" else self.searchers).refuse(ROLES[role])
         self.decisions: Decisions | None = None  # of a server, which keeps them in the audit
         self._indexes: CollectionIndexes | None = None
+        self._owners: dict[int, KnownOwners] = {}
 
     @property
     def indexes(self) -> CollectionIndexes:
@@ -180,7 +179,7 @@ class Gallery(Roster):
         self.store.refuse_read_only()
         self.indexes.forget_deleted()
         for collection in self.store.collections.page():
-            if collection.identity == self.bundle.identity:
+            if self.searches and collection.identity == self.bundle.identity:
                 self.indexes.follow(collection)
         self.indexes.keep_forgetting()  # a killed process may have left some who were deleted
 
@@ -235,13 +234,14 @@ class Gallery(Roster):
         """Delete a collection with all its people and faces, and its index."""
         self.store.collections.delete(name)
         self.indexes.forget_deleted()
+        self._owners.clear()
 
     def _forget_snapshot(self, collection: Collection) -> None:  # noqa: ARG002
         """Have the snapshot written anew soon, without who was deleted."""
         self.indexes.keep_forgetting()
 
     def index_kind(self, collection: Collection) -> str:
-        """How the collection is searched: `exact`, `ivf` or `exact on gpu`."""
+        """How the collection is searched: `exact`, `codes` or `exact on gpu`."""
         return self.indexes.kind_of(collection)
 
     def get_embeddings(self, collection: Collection, person_id: str) -> dict[str, Embedding]:
@@ -264,28 +264,25 @@ class Gallery(Roster):
         """
         return self.store.people.enroll(collection, newcomers, responses)
 
-    def search(
-        self, collection: Collection, probes: Sequence[Embedding], limit: int, fusion: str = "max"
-    ) -> list[list[Candidate]]:
-        """For each probe up to `limit` people, most similar first: by their best face, or by their mean.
+    def search(self, collection: Collection, probes: Floats, limit: int, fusion: str = "max") -> Candidates:
+        """For each probe (row) up to `limit` people, most similar first: by their best face or their mean.
 
         Everybody is found who was enrolled when the collection was read, and nobody who is deleted.
         """
-        if not probes:
-            return []
+        if not len(probes):
+            return Candidates.none()
         index = self.indexes.follow(collection)
         search = index.search_means if fusion == "mean" else index.search
         most = min(limit, collection.people)  # a search for more than there are would compare everything
-        found = search(np.stack([probe.values for probe in probes]), most)
-        owners = self.store.lookups.owners_of([hit.face for hits in found for hit in hits])
-        return [
-            [
-                Candidate(owner.person_id, owner.name, round(hit.similarity, DIGITS), owner.face_id)
-                for hit in hits
-                if (owner := owners.get(hit.face))
-            ]
-            for hits in found
-        ]
+        hits = search(probes, most)
+        return Candidates.of(hits, self._get_owners(collection).find(hits.faces.ravel().tolist()))
+
+    def _get_owners(self, collection: Collection) -> KnownOwners:
+        """The owners of the collection's faces; those of collections that were deleted are dropped."""
+        if collection.key not in self._owners:
+            kept = self.store.collections.all_keys()
+            self._owners = {key: owners for key, owners in self._owners.items() if key in kept}
+        return self._owners.setdefault(collection.key, KnownOwners(self.store, collection))
 
     def choose_threshold(self, collection: Collection, rule: Rule, fusion: str = "max") -> Threshold:
         """The threshold to search all people of a collection; raises if the rate is not supported."""
@@ -293,8 +290,11 @@ class Gallery(Roster):
         return self.thresholds.for_gallery(rule, **size, fusion=fusion, calibration=collection.calibration)
 
 
-def open_gallery(place: GalleryPlace, pipeline: Pipeline) -> Gallery:
-    """The gallery of a pipeline's recogniser, searched on the device that the recogniser runs on."""
+def open_gallery(place: GalleryPlace, pipeline: Pipeline, role: str = "all") -> Gallery:
+    """The gallery of a pipeline's recogniser, searched on the device that the recogniser runs on.
+
+    With the `role` search it takes no changes, with the role write it searches nothing.
+    """
     embedder = pipeline.embedder
     device = select_search_device(embedder.sessions.device, pipeline.options.device)
-    return Gallery(place, embedder.bundle, device, pipeline.thresholds, pipeline.observer)
+    return Gallery(place, embedder.bundle, device, pipeline.thresholds, pipeline.observer, role)

@@ -22,5 +22,5 @@ def measure_size(gallery: Gallery) -> GallerySize:
         len(collections),
         sum(collection.people for collection in collections),
         sum(collection.faces for collection in collections),
-        max((gallery.indexes.lag_of(collection) for collection in collections), default=0),
+        max((gallery.indexes.lag_of(each) for each in collections if gallery.searches), default=0),
     )

@@ -54,7 +54,7 @@ def rename_subject(gallery: Gallery, collection: Collection, subject: str, name:
     person_id = find_subject(gallery, collection, subject)
     other = gallery.store.lookups.called(collection, name) if name else person_id
     if other not in (None, person_id):
-        gallery.store.wholesale.merge(collection, person_id, str(other))
+        gallery.store.wholesale.merge(collection, [person_id], str(other))
         gallery.indexes.keep_forgetting()
         return True
     if not name or find_name(gallery, collection, person_id) == name:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PIL import AvifImagePlugin, Image, ImageFile, ImageOps, features
+from PIL import AvifImagePlugin, ExifTags, Image, ImageFile, ImageOps, features
 
 from sameface.model.errors import ImageTooLarge, SamefaceError, UnreadableImage, UnsupportedImage
 from sameface.model.faces import Photo, Pixels
@@ -87,6 +87,13 @@ def decode_coarsely(photo: Photo, limits: ImageLimits, side: int | None) -> tupl
         raise
     except Exception as error:  # a decoder fed with hostile bytes may raise anything
         raise UnreadableImage("The image is damaged or cut short and cannot be decoded.") from error
+
+
+def measure_image(photo: bytes, limits: ImageLimits) -> tuple[int, int]:
+    """The width and height of a photo that was decoded before, as it stands upright, read off its header."""
+    with open_photo(photo, limits) as image:
+        lies_on_its_side = image.getexif().get(ExifTags.Base.Orientation, 1) >= 5
+        return (image.height, image.width) if lies_on_its_side else image.size
 
 
 def open_photo(content: bytes, limits: ImageLimits) -> Image.Image:

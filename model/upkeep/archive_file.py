@@ -118,6 +118,7 @@ def describe_person(person: NewPerson) -> dict[str, Any]:
                 "photo": face.photo,
                 "crop": base64.b64encode(face.crop).decode() if face.crop else None,
                 "created_at": face.created_at,
+                "details": face.details,
             }
             for face in person.faces
         ],
@@ -213,7 +214,13 @@ def read_face(found: dict[str, Any], header: Header) -> NewFace:
     crop = found["crop"] and base64.b64decode(found["crop"], validate=True)
     embedding = np.frombuffer(base64.b64decode(found["embedding"], validate=True), "<f4")
     face = NewFace(
-        found["face_id"], embedding, found["quality"], found["photo"], crop, created_at=found["created_at"]
+        found["face_id"],
+        embedding,
+        found["quality"],
+        found["photo"],
+        crop,
+        created_at=found["created_at"],
+        details=found.get("details"),  # which archives of before do not have
     )
     need(is_id(face.face_id), "face_id")
     need(embedding.shape == (header.dimension,) and are_unit(embedding[None]).all(), "embedding")
@@ -221,6 +228,7 @@ def read_face(found: dict[str, Any], header: Header) -> NewFace:
     need(isinstance(face.photo, str | None), "photo")
     need(crop is None or (header.store_crops and crop.startswith(PNG)), "crop")
     need(is_time(face.created_at), "created_at")
+    need(face.details is None or find_metadata_fault(face.details) is None, "details")
     return face
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from sameface.model.data_folder import GalleryPlace
 from sameface.model.errors import CollectionNotFound, StoreDamaged, UpkeepRunning
 from sameface.model.faces import are_unit
-from sameface.model.gallery.index.collection_indexes import CollectionIndexes, open_indexes
-from sameface.model.gallery.index.face_index import FaceIndex
-from sameface.model.gallery.index.snapshot import SnapshotRefused, read_sequence
+from sameface.model.gallery.index.faiss.collection_indexes import CollectionIndexes, open_indexes
+from sameface.model.gallery.index.faiss.face_index import FaceIndex
+from sameface.model.gallery.index.faiss.snapshot import SnapshotRefused, read_sequence
 from sameface.model.store.drafts import drafting, drop_drafts, list_drafts
 from sameface.model.store.records import Collection, FaceBlock
 from sameface.model.store.soundness import (

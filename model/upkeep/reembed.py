@@ -13,7 +13,7 @@ from sameface.model.bundles.contract import Contract
 from sameface.model.data_folder import DataFolder
 from sameface.model.errors import BundleRefused, CollectionNotFound, ReembedRefused, SamefaceError
 from sameface.model.faces import Pixels
-from sameface.model.gallery.index.collection_indexes import open_indexes
+from sameface.model.gallery.index.faiss.collection_indexes import open_indexes
 from sameface.model.observer import Progress, ignore_progress
 from sameface.model.photo.align import align_face
 from sameface.model.photo.embed import Embedder, open_embedder

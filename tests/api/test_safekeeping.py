@@ -13,6 +13,7 @@ from sqlalchemy import text
 from tests.api.collections import enrol, identify
 from tests.api.keys import make_key
 from tests.api.problems import expect
+from tests.model.store.full_disk import leave_no_room
 from tests.pictures import draw_photo, encode, photo_of
 
 
@@ -44,10 +45,7 @@ def test_a_full_disk_refuses_writes_and_answers_searches(serve, data, tmp_path) 
     with serve(data=tmp_path, **models) as client:
         client.put("/v1/collections/small")
         enrol(client, "/v1/collections/small", photo_of(1), person_id="ada")
-        database = client.app.state.gallery.store._database
-        with database.writing() as connection:
-            pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        leave_no_room(client.app.state.gallery.store)
         big = json.dumps({"a": "x" * 15_000})
         refused = enrol(client, "/v1/collections/small", photo_of(2), metadata=big)
         expect(refused, 507, "storage_full")

@@ -72,7 +72,7 @@ def to_script(line: str, output: Path) -> str:
         return f"{{ {line}\n}} >{said} 2>{complained}; echo $? >{code}\n"
     ready = "curl --fail http://127.0.0.1:8000/health/ready >/dev/null 2>&1"
     return (
-        f"{{ {line}\n}} >{said} 2>{complained} & server=$!\n"
+        f"{{ exec {line}\n}} >{said} 2>{complained} & server=$!\n"  # the server itself is what is killed
         f"until {ready}; do kill -0 $server 2>/dev/null || break; sleep 0.1; done\n"
         f"{ready}; echo $? >{code}\n"
     )

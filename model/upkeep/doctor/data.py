@@ -10,8 +10,8 @@ from pathlib import Path
 
 from sameface.model.data_folder import DataFolder
 from sameface.model.errors import SamefaceError
-from sameface.model.gallery.index.collection_indexes import open_indexes
-from sameface.model.gallery.index.snapshot import read_sequence
+from sameface.model.gallery.index.faiss.collection_indexes import open_indexes
+from sameface.model.gallery.index.faiss.snapshot import read_sequence
 from sameface.model.store.databases.file_report import report_file
 from sameface.model.store.store import Store
 from sameface.model.upkeep.doctor.observation import Observation, write_bytes

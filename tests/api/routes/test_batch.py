@@ -11,6 +11,7 @@ from tests.api.collections import embedding_of, make_collection
 from tests.api.lines import people, send, to_line
 from tests.api.problems import expect
 from tests.model.people import random_units
+from tests.model.store.full_disk import leave_no_room
 from tests.networks import DIMENSION
 from tests.pictures import photo_of
 
@@ -266,10 +267,7 @@ def test_a_full_disk_fails_the_block_and_searches_go_on(serve, tmp_path) -> None
     with serve(data=tmp_path) as client:
         staff = make_collection(client)
         send(client, f"{staff}/people/batch", people(1)[0])
-        database = client.app.state.gallery.store._database
-        with database.writing() as connection:
-            pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        leave_no_room(client.app.state.gallery.store)
         answers = send(client, f"{staff}/people/batch", b"".join(people(2000)[1:]))
         assert answers[-1]["error"]["code"] == "storage_full"
         known = sum("error" not in answer for answer in answers) + 1

@@ -1,12 +1,16 @@
 """`sameface keys`: it needs a data folder and no networks."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 
 from sameface.model.access.keys import hash_secret, parse_entry
+from sameface.model.access.sealed_secrets import open_secrets
+from sameface.model.store.store import Store
+from tests.postgres_server import gallery_in
 
 
 @pytest.fixture
@@ -60,6 +64,8 @@ def test_people_see_what_was_done(keys) -> None:
         (("show", "nobody"), "key_not_found"),
         (("rotate", "nobody", "--grace", "-1"), "invalid_request"),
         (("revoke", "nobody"), "key_not_found"),
+        (("create", "--name", "a", "--scope", "read", "--aws", "--environment"), "invalid_request"),
+        (("create", "--name", "a", "--scope", "read", "--aws", "--compreface", "b"), "invalid_request"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_sentence(keys, words: tuple[str, ...], code: str) -> None:
@@ -90,6 +96,21 @@ def test_new_key_still_works_and_says_what_it_is_called_now(
     done = run("new-key", *words, "--json")
     assert parse_entry(made_by(done)["entry"]).scopes == scopes
     assert "keys create --environment" in done.stderr
+
+
+def test_a_key_for_rekognition_has_an_id_and_a_secret_that_is_kept_encrypted(
+    keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SAMEFACE_SECRET_KEY", "s" * 32)  # none is drawn for a gallery in PostgreSQL
+    made = made_by(keys("create", "--name", "lambda", "--aws", "--scope", "search", "--json"))
+    assert (made["access_key_id"], made["service"]) == (made["key_id"], "rekognition")
+    with closing(Store(gallery_in(tmp_path / "data"))) as store:
+        assert open_secrets(store, store.keys.get(made["key_id"])) == (made["secret"],)
+        rotated = made_by(keys("rotate", made["key_id"], "--json"))
+        assert open_secrets(store, store.keys.get(made["key_id"])) == (rotated["secret"], made["secret"])
+    shown = keys("rotate", made["key_id"]).stdout
+    assert f"aws_access_key_id {made['key_id']}" in shown
+    assert "aws_secret_access_key" in shown
 
 
 OWN = "1c0b7f3e-5d1e-4f0a-9a53-0c7c2f6f9a11"

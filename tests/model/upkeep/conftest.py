@@ -14,6 +14,8 @@ from tests.model.people import newcomer, random_units
 from tests.model.upkeep.archives import BINDING, CROP, DIMENSION
 from tests.postgres_server import gallery_in
 
+DETAILS = {"box": {"left": 0.1}, "score": 0.9, "external_id": "door:1"}
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
@@ -30,7 +32,9 @@ def staff(store: Store) -> Collection:
         staff,
         [
             newcomer("ada", random_units(2, DIMENSION), name="Ada", metadata={"room": [1, None]}),
-            NewPerson("bob", [NewFace("bob-0", values, 0.75, "f" * 64, CROP, created_at=12.5)]),
+            NewPerson(
+                "bob", [NewFace("bob-0", values, 0.75, "f" * 64, CROP, created_at=12.5, details=DETAILS)]
+            ),
             newcomer("cleo", random_units(1, DIMENSION, 1)),
             newcomer("Dörte".encode().hex(), random_units(1, DIMENSION, 2), name="Dörte\n\u2028"),
         ],

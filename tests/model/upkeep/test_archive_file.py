@@ -34,7 +34,7 @@ def test_the_file_is_as_the_readme_says_and_for_its_owner_alone(archive: Path) -
     [bob] = [person for person in people if person["person_id"] == "bob"]
     [face] = bob["faces"]
     assert bob.keys() == {"person_id", "name", "metadata", "created_at", "faces"}
-    assert face.keys() == {"face_id", "embedding", "quality", "photo", "crop", "created_at"}
+    assert face.keys() == {"face_id", "embedding", "quality", "photo", "crop", "created_at", "details"}
     assert (face["quality"], face["photo"], face["created_at"]) == (0.75, "f" * 64, 12.5)
     assert base64.b64decode(face["crop"]) == CROP
     np.testing.assert_array_equal(
@@ -128,6 +128,7 @@ def encode(values: np.ndarray) -> str:
         ("face", {"embedding": "AAA"}, "padding"),
         ("face", {"quality": float("inf")}, "quality"),
         ("face", {"photo": 7}, "photo"),
+        ("face", {"details": "door"}, "details"),
         ("face", {"crop": base64.b64encode(b"GIF89a").decode()}, "crop"),
         ("last", {"people": 3}, "checksum"),
         ("last", {"faces": 5}, "checksum"),

@@ -19,7 +19,7 @@ import pytest
 
 from sameface.model.errors import BackupRefused, SamefaceError, StoreRefused
 from sameface.model.files import exclusive_lock
-from sameface.model.gallery.index.collection_indexes import open_indexes
+from sameface.model.gallery.index.faiss.collection_indexes import open_indexes
 from sameface.model.store.databases.migrations import VERSION as STORE_VERSION
 from sameface.model.store.databases.sqlite_database import lock_of
 from sameface.model.store.records import Collection

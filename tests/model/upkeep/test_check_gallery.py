@@ -13,9 +13,9 @@ import pytest
 
 from sameface.model.data_folder import GalleryPlace
 from sameface.model.errors import CollectionNotFound
-from sameface.model.gallery.index import collection_indexes as indexes_module
-from sameface.model.gallery.index import faiss_search as candidates_module
-from sameface.model.gallery.index.collection_indexes import open_indexes
+from sameface.model.gallery.index.faiss import candidates as candidates_module
+from sameface.model.gallery.index.faiss import collection_indexes as indexes_module
+from sameface.model.gallery.index.faiss.collection_indexes import open_indexes
 from sameface.model.store import changes as changes_module
 from sameface.model.store.drafts import drafting, list_drafts, open_draft
 from sameface.model.store.records import Binding, Collection
@@ -31,7 +31,7 @@ BINDING = Binding(bundle="tiny", identity="abc", dimension=DIMENSION)
 
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three hundred faces are many: they are searched in cells, saved, and read in several blocks."""
+    """Three hundred faces are many: they are searched by codes, saved, and read in several blocks."""
     monkeypatch.setattr(candidates_module, "EXACT_ROWS", 200)
     monkeypatch.setattr(indexes_module, "SAVE_CHANGES", 20)
     monkeypatch.setattr(changes_module, "ROWS_AT_ONCE", 70)
@@ -169,8 +169,8 @@ def test_a_row_that_no_change_speaks_of_is_found_and_mended_by_an_archive(
 def test_a_search_structure_that_lacks_rows_is_found(store: Store, staff: Collection) -> None:
     with closing(open_indexes(store)) as indexes:
         index = indexes.load(staff).index
-    assert index.kind == "ivf"
-    index.faiss_index.remove_ids(np.array([3, 4]))
+    assert index.kind == "codes"
+    index.faiss_index.ntotal -= 2
     comparison = Comparison(index)
     for block in store.changes.all_faces(staff):
         comparison.add(block)

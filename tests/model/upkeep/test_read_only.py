@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sameface.model.gallery.index.collection_indexes import open_indexes
+from sameface.model.gallery.index.faiss.collection_indexes import open_indexes
 from sameface.model.store.records import Binding
 from sameface.model.store.store import Store
 from sameface.model.upkeep.export_import import export_collection

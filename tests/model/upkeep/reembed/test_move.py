@@ -19,7 +19,7 @@ from sameface.model.store.records import Collection, NewPerson, RememberedRespon
 from sameface.model.store.store import Store
 from sameface.model.upkeep import reembed as reembed_module
 from sameface.model.upkeep.reembed import Reembedder
-from tests.model.people import everybody, probe
+from tests.model.people import everybody
 from tests.model.upkeep.reembed.moved import PEOPLE, draw_crop, expect_embeddings_of, without_embeddings
 from tests.postgres_server import gallery_in
 
@@ -48,7 +48,7 @@ def test_searches_go_on_with_the_new_recogniser_and_the_old_one_is_told(
     assert not list((tmp_path / "indexes").glob("*.index"))  # the old embeddings are nowhere
     with closing(Gallery(gallery_in(tmp_path), embedders["new"].bundle)) as new:
         [embedding] = embedders["new"].embed([draw_crop(7)])
-        [found] = new.search(new.get_collection("staff"), [probe(embedding.values, "")], 1)
+        [found] = new.search(new.get_collection("staff"), embedding.values[None], 1).by_probe()
         assert (found[0].person_id, found[0].face_id) == ("p3", "face-7")
 
 
