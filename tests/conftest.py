@@ -26,7 +26,7 @@ from sameface.model.data_folder import DataFolder
 from sameface.model.errors import PullFailed
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
 from tests.api.collections import make_collection
-from tests.forked_command import run_command
+from tests.forked_command import ForkedCommand, run_command
 from tests.networks import build_detector, build_recogniser
 from tests.postgres_server import ON_POSTGRES, database_of, remove_server
 
@@ -172,10 +172,12 @@ def real_pipeline(real_data: DataFolder) -> Iterator[Pipeline]:
 
 @pytest.fixture
 def start(data: Path) -> Iterator:
-    """Starts `sameface serve` with the tiny networks."""
+    """Starts `sameface serve` with the tiny networks; one with a `stdin` is a fresh interpreter."""
     processes = []
 
-    def command(*flags: str, stdin: int = subprocess.DEVNULL, **variables: str) -> subprocess.Popen[str]:
+    def command(
+        *flags: str, stdin: int | None = None, **variables: str
+    ) -> "subprocess.Popen[str] | ForkedCommand":
         models = data / "models"
         environment = {
             "SAMEFACE_DATA": str(data),
@@ -183,14 +185,18 @@ def start(data: Path) -> Iterator:
             "SAMEFACE_DETECTOR": str(models / "detector"),
             "SAMEFACE_DRAIN_SECONDS": "0",
         } | database_for(flags, variables.get("SAMEFACE_DATA", data))
-        process = subprocess.Popen(
-            [sys.executable, "-m", "sameface", "serve", "--port", "0", *flags],
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=os.environ | environment | {"PYTHONUNBUFFERED": "1"} | variables,
-        )
+        words = "serve", "--port", "0", *flags
+        if stdin is None:
+            process = ForkedCommand(words, environment | variables)
+        else:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "sameface", *words],
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env=os.environ | environment | {"PYTHONUNBUFFERED": "1"} | variables,
+            )
         processes.append(process)
         return process
 

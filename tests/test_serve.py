@@ -4,6 +4,7 @@ import json
 import resource
 import signal
 import socket
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -74,7 +75,7 @@ def test_a_server_that_is_stopped_while_it_loads_ends_quietly(
 
 
 def test_too_few_file_descriptors_are_said(start) -> None:
-    process = start()
+    process = start(stdin=subprocess.DEVNULL)  # which takes a second to open its first file
     resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (32, 32))
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 2
@@ -83,7 +84,7 @@ def test_too_few_file_descriptors_are_said(start) -> None:
 
 
 def test_with_few_file_descriptors_it_serves_few_connections(start) -> None:
-    process = start("--log-level", "warning")
+    process = start("--log-level", "warning", stdin=subprocess.DEVNULL)
     resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (68, 68))
     address = address_of(process)
     connections = [socket.create_connection((address.host, address.port), timeout=20) for _ in range(6)]

@@ -150,7 +150,7 @@ def test_streams_that_send_nothing_leave_room_for_others(serve) -> None:
 
 
 def test_streams_leave_a_part_of_the_room_to_others(serve) -> None:
-    with serve(max_upload_bytes=4_000_000) as client, ExitStack() as opened:
+    with serve(max_upload_bytes=4_000_000, request_seconds=5) as client, ExitStack() as opened:
         staff = make_collection(client)
         for _ in range(8):
             stream = opened.enter_context(open_stream(client, f"{staff}/identify/batch"))

@@ -2,11 +2,9 @@
 
 import ctypes
 import json
-import os
 import shutil
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,12 +15,13 @@ from sameface.model.gallery.index.faiss.collection_indexes import open_indexes
 from sameface.model.store.records import Binding
 from sameface.model.store.store import Store
 from sameface.model.upkeep.export_import import export_collection
+from tests.forked_command import run_command
 from tests.model.people import newcomer, random_units
 
 pytestmark = pytest.mark.sqlite  # they look into its file
 
 BINDING = Binding(bundle="tiny", identity="abc", dimension=8)
-PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 24, 1, 2
+CAPABILITY_VERSION_3 = 0x20080522
 LIBC = ctypes.CDLL(None)
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -30,8 +29,8 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 def obey_modes() -> None:
     """Root may write whatever the modes say, unless it gives that up; nobody else has it to give up."""
-    for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
-        LIBC.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+    this_process, none = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)()
+    assert LIBC.capset(this_process, none) == 0
 
 
 @pytest.fixture
@@ -56,14 +55,7 @@ def sameface(home: Path) -> Command:
     def command(*words: object) -> "subprocess.CompletedProcess[str]":
         for path in (*home.rglob("*"), home):
             path.chmod(0o500 if path.is_dir() else 0o400)
-        run = subprocess.run(
-            [sys.executable, "-m", "sameface", *map(str, words)],
-            capture_output=True,
-            text=True,
-            env=os.environ | {"SAMEFACE_DATA": str(home)},
-            preexec_fn=obey_modes,
-            check=False,
-        )
+        run = run_command(words, {"SAMEFACE_DATA": str(home)}, prepare=obey_modes)
         assert "Traceback" not in run.stderr
         return run
 
