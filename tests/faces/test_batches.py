@@ -27,6 +27,24 @@ def test_a_batch_of_probes_is_answered_one_by_one_and_in_order(library: Library,
     assert answers[1].to_dict()["error"]["code"] == "no_face_found"
 
 
+def test_a_batch_of_embeddings_alone_is_answered_as_one_of_photos_is(faces: Faces) -> None:
+    staff = faces.collection("staff")
+    [face] = faces.embed(photo_of(1)).faces
+    staff.enroll("ada", [photo_of(1)], name="Ada")
+    alike = [face.embedding, list(face.embedding), [2 * number for number in face.embedding]]
+    broken = [[float("nan")] * len(face.embedding), [0.0] * len(face.embedding)]
+    found = list(staff.identify_many((str(n), probe) for n, probe in enumerate(alike + broken)))
+    assert [answer.id for answer in found] == ["0", "1", "2", "3", "4"]
+    assert [answer.results[0].match.name for answer in found[:3]] == ["Ada"] * 3
+    assert [answer.results[0].normalised for answer in found[:3]] == [False, False, True]
+    assert [answer.error.code for answer in found[3:]] == ["invalid_request"] * 2
+    short = list(staff.identify_many([("1", [1.0, 2.0]), ("2", [1.0, 2.0])]))
+    assert [(answer.id, answer.error.code) for answer in short] == [
+        ("1", "invalid_request"),
+        ("2", "invalid_request"),
+    ]
+
+
 def test_a_batch_enrols_people_and_adds_faces_to_those_who_are_known(library: Library, faces: Faces) -> None:
     staff = faces.collection("staff")
     entries = [

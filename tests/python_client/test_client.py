@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import io
 import os
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from sameface.api.errors import PROBLEMS
 from sameface.model import errors as in_process
 from sameface.model.store.records import ID_PATTERN
 from sameface_client.answers import server
+from sameface_client.batches import write_array
 from sameface_client.connection import VERSION
 from sameface_client.errors import BY_CODE
 from sameface_client.operations import collection
@@ -161,6 +163,30 @@ def test_everything_works_in_tasks(serve: Serve, tmp_path: Path) -> None:
 
     with serve(data=tmp_path) as client:
         asyncio.run(use(str(client.base_url)))
+
+
+@pytest.mark.parametrize(
+    ("probes", "kind"),
+    [
+        ([[1.0, 2.0], (3.0, 4.0)], "application/x-npy"),
+        ([[1.0, 2.0], [3.0]], "application/x-ndjson"),
+        ([[1.0, 2.0], b"photo"], "application/x-ndjson"),
+        ([[], []], "application/x-ndjson"),
+    ],
+)
+def test_embeddings_of_one_length_are_sent_as_an_array(probes: list, kind: str) -> None:
+    busy = {"id": None, "error": {"code": "overloaded", "detail": "As told.", "status": 429}}
+    with answer_with(Reply(body=busy)) as server, sameface_client.connect(server.url) as faces:
+        entries = ((str(number), probe) for number, probe in enumerate(probes))
+        answers = list(faces.collection("staff").identify_many(entries))
+    assert [answer.error.code for answer in answers] == ["overloaded", "overloaded"]
+    [(_, _, headers)] = server.asked
+    assert headers["content-type"] == kind
+
+
+def test_an_array_is_written_as_numpy_reads_it() -> None:
+    rows = np.arange(256 * 7, dtype="<f4").reshape(7, 256)
+    assert np.array_equal(np.load(io.BytesIO(write_array([row.tobytes() for row in rows]))), rows)
 
 
 def test_pages_of_people_and_collections_are_read_to_the_end(

@@ -1,22 +1,25 @@
-"""Batches: entries are gathered into blocks, and each block is a request of NDJSON that can be retried alone.
+"""Batches: entries are gathered into blocks, and each block is a request that can be retried alone.
 
-A block is bounded in entries and in bytes, so memory stays flat however many entries there are.
+A block is bounded in entries and in bytes, so memory stays flat however many entries there are. Probes that
+are embeddings are sent as one array, everything else as lines of JSON.
 """
 
-import base64
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from sameface_client.answers import BatchEnrolled, BatchFailed, BatchIdentified
 from sameface_client.errors import InvalidRequest, SamefaceError, UnexpectedAnswer, to_error
-from sameface_client.photos import AnyProbe, encode_embedding, is_embedding, to_file
-from sameface_client.requests import Steps
-from sameface_client.values import read_plain
+from sameface_client.photos import AnyProbe, is_embedding, pack_embedding, to_file
+from sameface_client.requests import Body, Steps
+from sameface_client.values import read_plain, to_base64
 
 BLOCK_ENTRIES = 1000
-BLOCK_BYTES = 8_000_000  # of lines; a single one may be larger
+BLOCK_BYTES = 8_000_000  # of entries; a single one may be larger
+NDJSON, NPY = "application/x-ndjson", "application/x-npy"
+NPY_START = b"\x93NUMPY\x01\x00"  # and the version of the format
+NPY_ALIGNMENT = 64  # of the first row
 
 Entry = TypeVar("Entry")
 Answer = TypeVar("Answer", bound=BatchIdentified | BatchEnrolled)
@@ -43,8 +46,8 @@ class Batch(Generic[Entry, Answer]):
         self,
         kind: type[Answer],
         find_id: Callable[[Entry], str],
-        write: Callable[[Entry], Mapping[str, Any]],
-        send: Callable[[bytes], Steps[bytes]],
+        write: Callable[[Entry], Mapping[str, Any] | bytes],
+        send: Callable[[Body], Steps[bytes]],
     ) -> None:
         self._kind = kind
         self._find_id = find_id
@@ -57,18 +60,23 @@ class Batch(Generic[Entry, Answer]):
         place = len(self._ids)
         self._ids.append(self._find_id(entry))
         try:
-            self._lines.append(write_line({"id": str(place), **self._write(entry)}))
-            self._held += len(self._lines[-1])
+            written = self._write(entry)
+            if not isinstance(written, bytes):
+                written = self._lines[place] = write_line({"id": str(place), **written})
+            else:
+                self._embeddings[place] = written
+            self._held += len(written)
         except SamefaceError as error:
             self._answers[place] = BatchFailed(self._ids[place], error)
         return len(self._ids) >= BLOCK_ENTRIES or self._held >= BLOCK_BYTES
 
     def send(self) -> Steps[list[Answer | BatchFailed]]:
         """Send the block; returns one answer per entry, in their order, and starts the next block."""
-        ids, lines, answers = self._ids, self._lines, self._answers
+        ids, answers = self._ids, self._answers
+        body = write_block(len(ids), self._lines, self._embeddings)
         self._start_block()
         failure: SamefaceError = UnexpectedAnswer("The server did not answer this entry of the batch.")
-        for line in (yield from self._send(b"".join(lines))).splitlines() if lines else ():
+        for line in (yield from self._send(body)).splitlines() if body.content else ():
             answer = json.loads(line)
             place = answer["id"] and int(answer["id"])
             if place is None:  # the rest of the block was given up
@@ -82,32 +90,56 @@ class Batch(Generic[Entry, Answer]):
 
     def _start_block(self) -> None:
         self._ids: list[str] = []
-        self._lines: list[bytes] = []
+        self._lines: dict[int, bytes] = {}
+        self._embeddings: dict[int, bytes] = {}
         self._held = 0
         self._answers: dict[int, Answer | BatchFailed] = {}
 
 
-def identify_lines(send: Callable[[bytes], Steps[bytes]]) -> Batch[tuple[str, AnyProbe], BatchIdentified]:
+def identify_batch(send: Callable[[Body], Steps[bytes]]) -> Batch[tuple[str, AnyProbe], BatchIdentified]:
     """A batch of pairs of an id and a probe."""
     return Batch(BatchIdentified, lambda pair: pair[0], lambda pair: write_probe(pair[1]), send)
 
 
-def enroll_lines(send: Callable[[bytes], Steps[bytes]]) -> Batch[EnrollEntry, BatchEnrolled]:
+def enroll_batch(send: Callable[[Body], Steps[bytes]]) -> Batch[EnrollEntry, BatchEnrolled]:
     """A batch of people."""
     return Batch(BatchEnrolled, lambda entry: entry.id, write_enrolment, send)
 
 
-def write_probe(probe: AnyProbe) -> dict[str, Any]:
-    """The fields of a line that hold a photo or an embedding."""
+def write_probe(probe: AnyProbe) -> dict[str, Any] | bytes:
+    """An embedding as little-endian float32, or the field of a line that holds a photo."""
     if is_embedding(probe):
-        return {"embedding": encode_embedding(probe)}  # type: ignore[arg-type]
-    return {"image": {"base64": base64.b64encode(to_file(probe)).decode()}}  # type: ignore[arg-type]
+        return pack_embedding(probe)  # type: ignore[arg-type]
+    return {"image": {"base64": to_base64(to_file(probe))}}  # type: ignore[arg-type]
 
 
 def write_enrolment(entry: EnrollEntry) -> dict[str, Any]:
     """The fields of a person's line."""
     who = {"person_id": entry.person_id, "name": entry.name, "metadata": dict(entry.metadata)}
-    return who | write_probe(entry.probe)
+    probe = write_probe(entry.probe)
+    return who | ({"embedding": to_base64(probe)} if isinstance(probe, bytes) else probe)
+
+
+def write_block(count: int, lines: Mapping[int, bytes], embeddings: Mapping[int, bytes]) -> Body:
+    """The body of a block of `count` entries, each at its place a line or an embedding, or left out.
+
+    If all are embeddings of one length they are one array, whose rows are known by their numbers.
+    """
+    sizes = {len(values) for values in embeddings.values()}
+    if len(embeddings) == count and len(sizes) == 1 and sizes != {0}:
+        return Body(write_array(list(embeddings.values())), NPY)
+    fields = {place: {"id": str(place), "embedding": to_base64(embeddings[place])} for place in embeddings}
+    written = {**lines, **{place: write_line(each) for place, each in fields.items()}}
+    return Body(b"".join(written[place] for place in sorted(written)), NDJSON)
+
+
+def write_array(rows: Sequence[bytes]) -> bytes:
+    """Rows of float32 as a file of NumPy's format, version 1.0, which needs no NumPy."""
+    shape = len(rows), len(rows[0]) // 4
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}".encode()
+    length = -(len(NPY_START) + 2 + len(header) + 1) % NPY_ALIGNMENT + len(header) + 1
+    start = NPY_START + length.to_bytes(2, "little")
+    return start + header.ljust(length - 1) + b"\n" + b"".join(rows)
 
 
 def write_line(fields: Mapping[str, Any]) -> bytes:

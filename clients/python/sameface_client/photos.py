@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sameface_client.errors import InvalidRequest, UnreadableImage, UnsupportedImage
-from sameface_client.values import write_floats
+from sameface_client.values import to_base64, write_floats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,6 +102,11 @@ def is_embedding(probe: AnyProbe) -> bool:
 
 def encode_embedding(embedding: AnyEmbedding) -> str:
     """An embedding as base64 of little-endian float32."""
+    return to_base64(pack_embedding(embedding))
+
+
+def pack_embedding(embedding: AnyEmbedding) -> bytes:
+    """An embedding as little-endian float32."""
     try:
         return write_floats(array("f", embedding))
     except (TypeError, ValueError, OverflowError) as error:

@@ -18,6 +18,14 @@ BROKEN = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
 
 
 @dataclass(frozen=True, slots=True)
+class Body:
+    """The content of a request in a format of its own."""
+
+    content: bytes
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One request; `repeatable` says that sending it twice does no more than sending it once."""
 
@@ -27,7 +35,7 @@ class Request:
     form: Mapping[str, str] = field(default_factory=dict)
     files: Sequence[tuple[str, bytes]] = ()
     json: Any = None
-    lines: bytes | None = None  # NDJSON
+    body: Body | None = None
     idempotency_key: str | None = None
     repeatable: bool = True
 
@@ -35,9 +43,9 @@ class Request:
         """The arguments of httpx's `request`."""
         arguments: dict[str, Any] = {"method": self.method, "url": self.path, "params": self.query}
         headers = {"Idempotency-Key": self.idempotency_key} if self.idempotency_key else {}
-        if self.lines is not None:
-            headers["Content-Type"] = "application/x-ndjson"
-            arguments["content"] = self.lines
+        if self.body:
+            headers["Content-Type"] = self.body.media_type
+            arguments["content"] = self.body.content
         elif self.files:
             arguments |= {"data": self.form, "files": list(self.files)}
         elif self.json is not None:

@@ -101,9 +101,14 @@ def read_floats(encoded: str) -> Floats:
     return swap_on_big_endian(array("f", base64.b64decode(encoded)))
 
 
-def write_floats(floats: Floats) -> str:
-    """The reverse of `read_floats`."""
-    return base64.b64encode(swap_on_big_endian(floats[:])).decode()
+def write_floats(floats: Floats) -> bytes:
+    """Little-endian float32."""
+    return swap_on_big_endian(floats[:]).tobytes()
+
+
+def to_base64(content: bytes) -> str:
+    """Bytes as JSON holds them."""
+    return base64.b64encode(content).decode()
 
 
 def swap_on_big_endian(floats: Floats) -> Floats:

@@ -33,7 +33,7 @@ import { Connection, type Options, readPages, type Request, toTexts } from "./co
 import { SamefaceError } from "./errors.js";
 import { checkId } from "./ids.js";
 import { Keys } from "./keys.js";
-import { decodeEmbedding, encodeEmbedding, isEmbedding, toBlob, toLine } from "./photos.js";
+import { decodeEmbedding, encodeEmbedding, isEmbedding, packEmbedding, toBlob, toLine } from "./photos.js";
 
 /** Verifies, detects and embeds faces, and opens collections. */
 export class Sameface {
@@ -136,10 +136,10 @@ export class Collection {
   ): AsyncGenerator<BatchIdentified | BatchFailed, void, void> {
     return inBlocks(
       probes,
-      (entry) => toLine(entry.probe),
-      async (lines) => {
+      async ({ probe }) => (isEmbedding(probe) ? packEmbedding(probe) : toLine(probe)),
+      async (body) => {
         const path = `${this.path}/identify/batch`;
-        return this.connection.send({ method: "POST", path, query: options, lines });
+        return this.connection.send({ method: "POST", path, query: options, body });
       },
     );
   }
@@ -152,9 +152,9 @@ export class Collection {
     return inBlocks(
       entries,
       async ({ probe, person_id, name, metadata }) => ({ person_id, name, metadata, ...(await toLine(probe)) }),
-      async (lines) => {
+      async (body) => {
         const path = `${this.path}/people/batch`;
-        const request = { method: "POST", path, query: options, lines, idempotencyKey: makeKey() } as const;
+        const request = { method: "POST", path, query: options, body, idempotencyKey: makeKey() } as const;
         return this.orCreate(() => this.connection.send(request));
       },
     );

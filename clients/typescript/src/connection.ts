@@ -15,6 +15,12 @@ export interface Options {
   fetch?: typeof fetch;
 }
 
+/** The content of a request in a format of its own. */
+export interface Body {
+  content: string | Uint8Array<ArrayBuffer>;
+  type: string;
+}
+
 /** One request; unless it is `once`, sending it twice does no more than sending it once. */
 export interface Request {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -22,7 +28,7 @@ export interface Request {
   query?: Record<string, unknown>;
   form?: FormData;
   json?: unknown;
-  lines?: string;
+  body?: Body;
   idempotencyKey?: string;
   once?: boolean;
 }
@@ -79,9 +85,9 @@ export class Connection {
     const headers = { ...this.headers };
     if (request.idempotencyKey) headers["Idempotency-Key"] = request.idempotencyKey;
     let body: BodyInit | undefined = request.form;
-    if (request.lines !== undefined) {
-      headers["Content-Type"] = "application/x-ndjson";
-      body = request.lines;
+    if (request.body) {
+      headers["Content-Type"] = request.body.type;
+      body = request.body.content;
     } else if (request.json !== undefined) {
       headers["Content-Type"] = "application/json";
       body = JSON.stringify(request.json);

@@ -14,10 +14,14 @@ export function toBlob(photo: Photo): Blob {
 
 /** An embedding as JSON holds it: numbers, or base64 of little-endian float32. */
 export function encodeEmbedding(embedding: Embedding): number[] | string {
-  if (Array.isArray(embedding)) return embedding;
+  return Array.isArray(embedding) ? embedding : toBase64(packEmbedding(embedding));
+}
+
+/** An embedding as little-endian float32. */
+export function packEmbedding(embedding: Embedding): Uint8Array {
   const view = new DataView(new ArrayBuffer(embedding.length * 4));
   embedding.forEach((value, place) => view.setFloat32(place * 4, value, true));
-  return toBase64(new Uint8Array(view.buffer));
+  return new Uint8Array(view.buffer);
 }
 
 /** The floats of base64 of little-endian float32. */
@@ -34,7 +38,8 @@ export async function toLine(probe: Photo | Embedding): Promise<object> {
   return { image: { base64: toBase64(bytes) } };
 }
 
-function toBase64(bytes: Uint8Array): string {
+/** Bytes as JSON holds them. */
+export function toBase64(bytes: Uint8Array): string {
   const pieces: string[] = [];
   for (let start = 0; start < bytes.length; start += 0x8000) {
     pieces.push(String.fromCharCode(...bytes.subarray(start, start + 0x8000)));

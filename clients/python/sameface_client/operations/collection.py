@@ -16,7 +16,7 @@ from sameface_client.answers import (
     Identification,
     Person,
 )
-from sameface_client.batches import Batch, EnrollEntry, enroll_lines, identify_lines
+from sameface_client.batches import Batch, EnrollEntry, enroll_batch, identify_batch
 from sameface_client.errors import AlreadyExists, CollectionNotFound, PersonNotFound
 from sameface_client.operations.fields import PAGE, check_id, check_text, drop_missing, to_json, to_texts
 from sameface_client.pages import PersonPage
@@ -30,7 +30,7 @@ from sameface_client.photos import (
     is_embedding,
     to_file,
 )
-from sameface_client.requests import Request, Steps
+from sameface_client.requests import Body, Request, Steps
 from sameface_client.values import read
 
 
@@ -154,10 +154,10 @@ class CollectionOperations:
             extrapolate=extrapolate,
         )
 
-        def send(lines: bytes) -> Steps[bytes]:
-            return (yield Request("POST", f"{self.path}/identify/batch", query=query, lines=lines))
+        def send(body: Body) -> Steps[bytes]:
+            return (yield Request("POST", f"{self.path}/identify/batch", query=query, body=body))
 
-        return identify_lines(send)
+        return identify_batch(send)
 
     def enroll_many(
         self, *, faces: OneFace = "prominent", min_quality: float = 0.0
@@ -165,12 +165,12 @@ class CollectionOperations:
         """Enrol entries as they come; yields one answer per entry, in their order, once it is on the disk."""
         query = to_texts(faces=faces, min_quality=min_quality)
 
-        def send(lines: bytes) -> Steps[bytes]:
+        def send(body: Body) -> Steps[bytes]:
             path, key = f"{self.path}/people/batch", make_key()
-            request = Request("POST", path, query=query, lines=lines, idempotency_key=key)
+            request = Request("POST", path, query=query, body=body, idempotency_key=key)
             return (yield from self.send_or_create(request))
 
-        return enroll_lines(send)
+        return enroll_batch(send)
 
     def verify(
         self,
