@@ -49,8 +49,8 @@ from sameface.model.access.limits import Limits
 from sameface.model.access.quotas import list_quotas_of_all
 from sameface.model.errors import SamefaceError, StoreUnavailable
 from sameface.model.gallery.gallery import open_gallery
-from sameface.model.memory import return_freed_memory
 from sameface.model.pipeline import open_pipeline
+from sameface.model.runtime.memory import return_freed_memory
 from sameface.model.upkeep.scheduled_backups import ScheduledBackups
 
 log = logging.getLogger("sameface")

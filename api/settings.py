@@ -16,7 +16,7 @@ from sameface.model.photo.detect import DetectorOptions
 from sameface.model.photo.image import ImageLimits
 from sameface.model.pipeline import PipelineOptions
 from sameface.model.runtime.device import available_cores
-from sameface.model.store.api_key import ApiKey, KeyLimits
+from sameface.model.store.access.api_key import ApiKey, KeyLimits
 from sameface.model.upkeep.scheduled_backups import BackupPlan
 
 PREFIX = "SAMEFACE_"

@@ -21,7 +21,7 @@ from rich.table import Table
 from benchmarks.shared.lfw import read_lfw
 from benchmarks.shared.load import run_load, verify_request
 from benchmarks.shared.server import Server, serve
-from sameface.model.store.audit import Entry
+from sameface.model.store.access.audit import Entry
 from sameface.model.store.store import Store
 
 GATHERED = 10  # verifications of one client in the half second that is gathered, on a busy machine

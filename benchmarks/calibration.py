@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.accuracy import open_from
-from sameface.model.commands.terminal import report_counts
+from sameface.model.commands.console.terminal import report_counts
 from sameface.model.decision.calibration import Curve, Rate
 from sameface.model.decision.thresholds import share_out
 from sameface.model.faces import Keys

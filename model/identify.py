@@ -12,11 +12,11 @@ from sameface.model.decision.thresholds import AT_ANY_SIZE, Rule, Threshold
 from sameface.model.errors import NoFaceFound, SamefaceError
 from sameface.model.faces import EmbeddedFace, Face, Floats, Photo, Value
 from sameface.model.gallery.gallery import Gallery
-from sameface.model.identified import Identified, IdentifiedFace
+from sameface.model.gallery.identified import Identified, IdentifiedFace
+from sameface.model.gallery.probes import Probe, Probes
 from sameface.model.observer import Stopwatch
 from sameface.model.pipeline import Pipeline
-from sameface.model.probes import Probe, Probes
-from sameface.model.store.audit import Entry
+from sameface.model.store.access.audit import Entry
 from sameface.model.store.records import Collection
 
 FacesOrReason: TypeAlias = Sequence[EmbeddedFace] | SamefaceError  # of a photo

@@ -10,7 +10,7 @@ from sameface.model.faces import EmbeddedFace, Embedding, Face, Photo, Value
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.observer import Stopwatch
 from sameface.model.pipeline import PhotoFaces, Pipeline
-from sameface.model.store.audit import Entry
+from sameface.model.store.access.audit import Entry
 from sameface.model.store.records import Collection, FaceOwner
 
 

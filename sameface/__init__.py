@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sameface.model.errors import SamefaceError
     from sameface.model.faces import Box, Face, FaceWithEmbedding, Quality
     from sameface.model.gallery.candidates import Candidate
-    from sameface.model.identified import IdentifiedFace
+    from sameface.model.gallery.identified import IdentifiedFace
     from sameface.model.identify import Identification
     from sameface.model.pipeline import Detection, PhotoEmbeddings
     from sameface.model.verify import ComparedPerson, ComparedPhoto, Decision
@@ -72,7 +72,7 @@ HOMES = {
     "sameface.model.errors": ("SamefaceError",),
     "sameface.model.faces": ("Box", "Face", "FaceWithEmbedding", "Quality"),
     "sameface.model.gallery.candidates": ("Candidate",),
-    "sameface.model.identified": ("IdentifiedFace",),
+    "sameface.model.gallery.identified": ("IdentifiedFace",),
     "sameface.model.identify": ("Identification",),
     "sameface.model.pipeline": ("Detection", "PhotoEmbeddings"),
     "sameface.model.verify": ("ComparedPerson", "ComparedPhoto", "Decision"),

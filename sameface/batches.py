@@ -10,7 +10,7 @@ from sameface.model.enroll import EnrolledFace
 from sameface.model.enroll_warnings import EnrollWarning
 from sameface.model.errors import SamefaceError
 from sameface.model.faces import Embedding, Photo, Value
-from sameface.model.identified import IdentifiedFace
+from sameface.model.gallery.identified import IdentifiedFace
 from sameface.photos import AnyProbe
 
 Entry = TypeVar("Entry")

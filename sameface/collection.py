@@ -14,6 +14,7 @@ from sameface.model.enroll import Enrollment, EnrollRequest, enroll, enroll_many
 from sameface.model.errors import InvalidArgument, SamefaceError
 from sameface.model.faces import Embedding, Photo
 from sameface.model.gallery.gallery import Roster
+from sameface.model.gallery.probes import Probes
 from sameface.model.identify import (
     Identification,
     IdentifyRequest,
@@ -23,7 +24,6 @@ from sameface.model.identify import (
 )
 from sameface.model.photo.embed import accept_embedding
 from sameface.model.photo.image import hash_photo
-from sameface.model.probes import Probes
 from sameface.model.store import records
 from sameface.model.verify import Decision, EnrolledPerson, VerifyRequest, verify
 from sameface.photos import AnyEmbedding, AnyPhoto, AnyProbe, OneFace, WhichFaces, is_embedding, to_photo

@@ -13,7 +13,7 @@ from sameface.model.access.reviews import read_audit, review_entry
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR, Rule
 from sameface.model.pipeline import Detection, PhotoEmbeddings, PipelineOptions
-from sameface.model.store.audit import Wanted
+from sameface.model.store.access.audit import Wanted
 from sameface.model.verify import Decision, VerifyRequest, verify
 from sameface.photos import AnyPhoto, OneFace, WhichFaces, to_photo
 

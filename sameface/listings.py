@@ -8,7 +8,7 @@ from sameface.model.access.reviews import AuditedEntry
 from sameface.model.faces import Value
 from sameface.model.gallery.index.faiss.candidates import choose_kind
 from sameface.model.store import records
-from sameface.model.store.audit import StoredEntry
+from sameface.model.store.access.audit import StoredEntry
 
 
 @dataclass(frozen=True, slots=True)

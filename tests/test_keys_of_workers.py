@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from sameface.model.store.api_key import KeyLimits
+from sameface.model.store.access.api_key import KeyLimits
 from sameface.model.store.store import Store
 from tests.api.keys import add_key, bearer
 from tests.conftest import address_of, wait_for

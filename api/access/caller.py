@@ -15,7 +15,7 @@ from sameface.model.access.key_ring import KeyRing
 from sameface.model.access.keys import find_fault, hash_secret
 from sameface.model.actor import name_route
 from sameface.model.errors import CollectionNotFound, Forbidden
-from sameface.model.store.api_key import ApiKey
+from sameface.model.store.access.api_key import ApiKey
 
 KEY_HEADERS = ("x-api-key", "api-key")  # beside Authorization: Bearer
 

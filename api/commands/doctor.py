@@ -18,10 +18,10 @@ from sameface.api.commands.serve import find_unknown_variables, refuse_open_door
 from sameface.api.secret_files import SECRETS
 from sameface.api.settings import PREFIX, Settings
 from sameface.api.traces import find_traces_fault, traces_wanted
-from sameface.model.commands.terminal import console, count, print_json
+from sameface.model.commands.console.terminal import console, count, print_json
 from sameface.model.errors import SamefaceError
-from sameface.model.store.api_key import ApiKey
-from sameface.model.store.keys import peek_keys
+from sameface.model.store.access.api_key import ApiKey
+from sameface.model.store.access.keys import peek_keys
 from sameface.model.upkeep.doctor.data import examine_clock, examine_folder, examine_store
 from sameface.model.upkeep.doctor.observation import Observation
 from sameface.model.upkeep.doctor.runtime import examine_engines, examine_machine, examine_networks

@@ -27,8 +27,8 @@ from sameface.api.server.worker_processes import Supervisor
 from sameface.api.settings import PREFIX, Settings
 from sameface.model.access.secret_key import FILE_VARIABLE, VARIABLE
 from sameface.model.errors import CannotServe
-from sameface.model.memory import use_few_arenas
-from sameface.model.store.keys import peek_keys
+from sameface.model.runtime.memory import use_few_arenas
+from sameface.model.store.access.keys import peek_keys
 
 log = logging.getLogger("sameface")
 app = typer.Typer()

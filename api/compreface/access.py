@@ -15,7 +15,7 @@ from sameface.api.middleware.request_context import context_of
 from sameface.model.access.key_ring import KeyRing
 from sameface.model.access.keys import COMPREFACE_SERVICES
 from sameface.model.actor import name_route
-from sameface.model.store.api_key import ApiKey
+from sameface.model.store.access.api_key import ApiKey
 from sameface.model.store.records import Collection as StoredCollection
 
 

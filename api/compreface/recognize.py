@@ -24,9 +24,9 @@ from sameface.model.errors import SamefaceError
 from sameface.model.faces import Embedding
 from sameface.model.gallery import subjects
 from sameface.model.gallery.gallery import Gallery as OpenGallery
+from sameface.model.gallery.probes import Probes
 from sameface.model.identify import SearchOptions, identify_many
 from sameface.model.pipeline import Pipeline as LoadedPipeline
-from sameface.model.probes import Probes
 from sameface.model.store.records import Collection as StoredCollection
 from sameface.model.verify import compare_with_face
 

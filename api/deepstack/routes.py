@@ -26,9 +26,9 @@ from sameface.model.enroll import EnrollRequest, enroll
 from sameface.model.errors import SamefaceError
 from sameface.model.gallery import subjects
 from sameface.model.gallery.candidates import Candidate
-from sameface.model.identified import IdentifiedFace
+from sameface.model.gallery.identified import IdentifiedFace
 from sameface.model.identify import IdentifyRequest, identify
-from sameface.model.store.api_key import ANYTHING, ApiKey
+from sameface.model.store.access.api_key import ANYTHING, ApiKey
 from sameface.model.store.records import Collection
 
 router = APIRouter(prefix="/v1/vision/face", include_in_schema=False)

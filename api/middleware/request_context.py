@@ -12,7 +12,7 @@ from sameface.api.middleware.traceparent import TraceParent
 from sameface.model.access.keys import ANYBODY
 from sameface.model.access.limits import UNCOUNTED, Allowance
 from sameface.model.errors import SamefaceError
-from sameface.model.store.api_key import ApiKey
+from sameface.model.store.access.api_key import ApiKey
 
 KEY = "sameface"  # the key of the context in the scope's state
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from sameface.api.body.read_body import find_photos
 from sameface.api.openapi.examples import show, to_lines
 from sameface.api.openapi.schemas import define, refer_to, without_null
-from sameface.api.stream.media_types import ARROW, FORM, NDJSON, NPY
+from sameface.api.stream.formats.media_types import ARROW, FORM, NDJSON, NPY
 
 FILE = {"type": "string", "format": "binary"}  # by which tools know a file or plain bytes
 NPY_BODY = (

@@ -10,7 +10,7 @@ from sameface.api.openapi.links import Links
 from sameface.api.openapi.schemas import refer_to
 from sameface.api.schemas.batch import BatchFailed
 from sameface.api.schemas.problems import Problem
-from sameface.api.stream.media_types import ARROW, NDJSON
+from sameface.api.stream.formats.media_types import ARROW, NDJSON
 
 Responses: TypeAlias = dict[int | str, dict[str, Any]]
 

@@ -24,7 +24,7 @@ from sameface.api.rekognition.signature import Signature, SignedRequest, read_si
 from sameface.model.access.key_ring import KeyRing
 from sameface.model.access.keys import REKOGNITION, find_fault, hash_secret
 from sameface.model.actor import name_route
-from sameface.model.store.api_key import ApiKey
+from sameface.model.store.access.api_key import ApiKey
 
 FRESH_SECONDS = 15 * 60  # that a signature may be old, or a clock be wrong
 MAX_JSON_BYTES = 300_000  # beside photos: the ids of 4,096 faces, and more

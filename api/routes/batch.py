@@ -19,14 +19,14 @@ from sameface.api.schemas.people import EnrollOptions
 from sameface.api.stream.answers import Asked, EnrolledAnswers, IdentifiedAnswers
 from sameface.api.stream.batch_response import BatchResponse, Parse
 from sameface.api.stream.entries import Entry
-from sameface.api.stream.media_types import ARROW, FORM, NDJSON, NPY
+from sameface.api.stream.formats.media_types import ARROW, FORM, NDJSON, NPY
 from sameface.api.stream.probe_block import ProbeBlock, read_plain_line
 from sameface.api.stream.rows import Rows
 from sameface.model.enroll import EnrollRequest, enroll_many
 from sameface.model.errors import SamefaceError
 from sameface.model.faces import Embedding, Floats
+from sameface.model.gallery.probes import Probes
 from sameface.model.identify import SearchOptions, identify_many
-from sameface.model.probes import Probes
 
 router = APIRouter(prefix="/v1/collections/{collection}", tags=["batch"])
 

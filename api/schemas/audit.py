@@ -7,7 +7,7 @@ from pydantic import Field
 
 from sameface.api.schemas.fields import Id, Request, Response, Time
 from sameface.model.access.reviews import AuditedEntry, ReviewStatus
-from sameface.model.store.audit import StoredEntry, Wanted
+from sameface.model.store.access.audit import StoredEntry, Wanted
 
 
 class AuditQuery(Request):

@@ -15,7 +15,7 @@ from sameface.model.access.keys import (
     SCOPES,
     draft_key,
 )
-from sameface.model.store.api_key import ApiKey, KeyLimits
+from sameface.model.store.access.api_key import ApiKey, KeyLimits
 
 Scope = Literal["read", "search", "write", "admin"]
 Limit = Annotated[int, Field(ge=1, le=LARGEST_LIMIT)]

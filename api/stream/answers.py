@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from sameface.model.enroll import Enrollment
 from sameface.model.errors import SamefaceError
-from sameface.model.identified import Identified
+from sameface.model.gallery.identified import Identified
 
 Describe: TypeAlias = Callable[[SamefaceError], dict[str, Any]]  # a problem's fields
 

@@ -26,11 +26,11 @@ from sameface.api.middleware.request_context import RequestContext, context_of
 from sameface.api.settings import Settings
 from sameface.api.stream.answers import Answers, Asked
 from sameface.api.stream.entries import Entry
+from sameface.api.stream.formats.readers import reader_for
+from sameface.api.stream.formats.writers import writer_for
 from sameface.api.stream.mailbox import Mailbox
-from sameface.api.stream.readers import reader_for
 from sameface.api.stream.rows import Rows
 from sameface.api.stream.unread_answers import UnreadAnswers, UnreadAnswersFull
-from sameface.api.stream.writers import writer_for
 from sameface.model.errors import Overloaded, SamefaceError
 
 log = logging.getLogger("sameface.requests")

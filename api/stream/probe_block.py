@@ -12,7 +12,7 @@ from sameface.api.stream.entries import MAX_ID, Entry
 from sameface.api.stream.rows import Rows, no_rows
 from sameface.model.errors import SamefaceError
 from sameface.model.faces import Floats, Photo
-from sameface.model.probes import Probes
+from sameface.model.gallery.probes import Probes
 
 NUMBERS = {float, int}
 

@@ -10,7 +10,7 @@ from sameface.model.access.seals import PURPOSE, key_of, seal_audit
 from sameface.model.access.secret_key import SecretKey, load_secret_key
 from sameface.model.errors import AuditRefused
 from sameface.model.files import replacing
-from sameface.model.store.audit import write_compactly
+from sameface.model.store.access.audit import write_compactly
 from sameface.model.store.store import Store
 
 MAX_LINE_BYTES = 10_000_000  # a seal that joins some hundred thousand chains

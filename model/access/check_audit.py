@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 
 from sameface.model.access.seals import PURPOSE, key_of
 from sameface.model.access.secret_key import SecretKey
-from sameface.model.store.audit import FIRST, hash_entry, write_compactly
-from sameface.model.store.seals import Heads
+from sameface.model.store.access.audit import FIRST, hash_entry, write_compactly
+from sameface.model.store.access.seals import Heads
 from sameface.model.store.store import Store
 
 MOST_FAULTS = 20  # that are listed

@@ -9,7 +9,7 @@ from contextlib import suppress
 from sameface.model.access.seals import cut_audit, key_of, seal_audit
 from sameface.model.errors import AlreadyExists
 from sameface.model.observer import SILENT, Observer
-from sameface.model.store.audit import Entry
+from sameface.model.store.access.audit import Entry
 from sameface.model.store.store import Store
 
 log = logging.getLogger("sameface.audit")

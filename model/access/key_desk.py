@@ -2,7 +2,7 @@
 
 from sameface.model.access.sealed_secrets import rotate_key
 from sameface.model.errors import Forbidden, KeyNotFound
-from sameface.model.store.api_key import ApiKey
+from sameface.model.store.access.api_key import ApiKey
 from sameface.model.store.store import Store
 
 

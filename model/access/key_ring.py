@@ -9,8 +9,8 @@ from sameface.model.access.sealed_secrets import open_secrets
 from sameface.model.data_folder import GalleryPlace
 from sameface.model.errors import SamefaceError
 from sameface.model.parallel import Threads
-from sameface.model.store.api_key import ApiKey
-from sameface.model.store.keys import HOUR
+from sameface.model.store.access.api_key import ApiKey
+from sameface.model.store.access.keys import HOUR
 from sameface.model.store.store import Store
 
 log = logging.getLogger("sameface.access")

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Collection, Sequence
 
 from sameface.model.errors import InvalidArgument
-from sameface.model.store.api_key import ANYTHING, UNLIMITED, ApiKey, KeyLimits
+from sameface.model.store.access.api_key import ANYTHING, UNLIMITED, ApiKey, KeyLimits
 from sameface.model.store.records import LAST_TIME, MAX_NAME, draw_id, is_id, is_text
 
 SCOPES = ("read", "search", "write", "admin")

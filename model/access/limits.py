@@ -7,7 +7,7 @@ from typing import Self
 
 from sameface.model.access.counters import WINDOW_SECONDS, Counters, Place, seconds_until
 from sameface.model.errors import RateLimited, StorageFull
-from sameface.model.store.api_key import UNLIMITED, ApiKey, KeyLimits
+from sameface.model.store.access.api_key import UNLIMITED, ApiKey, KeyLimits
 
 EVERYBODY = 0  # the place of all callers together; those of keys begin with 1
 

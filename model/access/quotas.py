@@ -1,7 +1,7 @@
 """How much may be enrolled: by the holder of a key, and by all callers together."""
 
 from sameface.model.actor import Quota
-from sameface.model.store.api_key import ApiKey
+from sameface.model.store.access.api_key import ApiKey
 
 
 def list_quotas(key: ApiKey | None) -> tuple[Quota, ...]:

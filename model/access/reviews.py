@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sameface.model.errors import AlreadyExists, InvalidArgument
-from sameface.model.store.audit import (
+from sameface.model.store.access.audit import (
     DECISIONS,
     Entry,
     StoredEntry,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sameface.model.access.secret_key import SecretKey, load_secret_key
 from sameface.model.data_folder import folder_of
-from sameface.model.store.seals import Seal
+from sameface.model.store.access.seals import Seal
 from sameface.model.store.store import Store
 
 PURPOSE = "audit"

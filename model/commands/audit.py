@@ -10,8 +10,8 @@ from rich.markup import escape
 from sameface.model.access.audit_file import check_file, export_audit
 from sameface.model.access.check_audit import check_audit
 from sameface.model.access.seals import cut_audit, seal_audit
-from sameface.model.commands.options import AsJson, Data, Database
-from sameface.model.commands.terminal import console, count, print_json
+from sameface.model.commands.console.options import AsJson, Data, Database
+from sameface.model.commands.console.terminal import console, count, print_json
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder, folder_of
 from sameface.model.errors import AuditRefused
 from sameface.model.store.store import Store

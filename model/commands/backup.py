@@ -8,8 +8,8 @@ import typer
 from rich.markup import escape
 
 from sameface.model.bundles.bundle import find_folder, load_bundle
-from sameface.model.commands.options import AsJson, Data, Database, Recognizer
-from sameface.model.commands.terminal import console, count, print_json, report_bytes, screen
+from sameface.model.commands.console.options import AsJson, Data, Database, Recognizer
+from sameface.model.commands.console.terminal import console, count, print_json, report_bytes, screen
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import BackupRefused, BundleRefused
 from sameface.model.store.records import Collection, write_time

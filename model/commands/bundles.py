@@ -13,9 +13,15 @@ from sameface.model.bundles.bundle import MANIFEST, Bundle, load_bundle, read_js
 from sameface.model.bundles.contract import read_contract
 from sameface.model.bundles.published import MODELS
 from sameface.model.bundles.pull import pull_model, pull_portraits
-from sameface.model.commands.answers import describe_list
-from sameface.model.commands.options import AsJson, Data, Database, Device, faces_in
-from sameface.model.commands.terminal import console, describe_bundle, new_table, print_json, report_bytes
+from sameface.model.commands.console.answers import describe_list
+from sameface.model.commands.console.options import AsJson, Data, Database, Device, faces_in
+from sameface.model.commands.console.terminal import (
+    console,
+    describe_bundle,
+    new_table,
+    print_json,
+    report_bytes,
+)
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder, GalleryPlace
 from sameface.model.decision.calibration_files import name_chosen
 from sameface.model.errors import BundleRefused

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from sameface.collection import Collection
-from sameface.model.commands.options import (
+from sameface.model.commands.console.options import (
     AsJson,
     Data,
     Database,
@@ -18,7 +18,7 @@ from sameface.model.commands.options import (
     Recognizer,
     faces_in,
 )
-from sameface.model.commands.terminal import (
+from sameface.model.commands.console.terminal import (
     console,
     count,
     describe_warning,
@@ -32,7 +32,7 @@ from sameface.model.enroll_warnings import EnrollWarning
 from sameface.model.errors import FolderRefused, PersonNotFound, SamefaceError
 from sameface.model.faces import Value, to_plain
 from sameface.model.photo.image import PHOTO_NAMES, read_photo
-from sameface.model.store.person_ids import choose_id
+from sameface.model.store.people.person_ids import choose_id
 from sameface.model.store.records import MAX_NAME, is_id
 
 app = typer.Typer()

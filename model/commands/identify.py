@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from sameface.collection import Collection
 from sameface.in_process import Faces
-from sameface.model.commands.options import (
+from sameface.model.commands.console.options import (
     AsJson,
     Data,
     Database,
@@ -19,12 +19,12 @@ from sameface.model.commands.options import (
     Recognizer,
     faces_in,
 )
-from sameface.model.commands.pictures import save_picture
-from sameface.model.commands.terminal import console, count, new_table, print_json, report_counts
+from sameface.model.commands.console.pictures import save_picture
+from sameface.model.commands.console.terminal import console, count, new_table, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.rates import write_rate
 from sameface.model.errors import CollectionNotFound, FolderRefused, SamefaceError
-from sameface.model.identified import IdentifiedFace
+from sameface.model.gallery.identified import IdentifiedFace
 from sameface.model.identify import Identification
 from sameface.model.photo.draw import draw_faces
 from sameface.model.photo.image import PHOTO_NAMES, decode_image, read_photo

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from sameface.model.commands.options import AsJson, Data, Detector, Device, Recognizer, faces_in
-from sameface.model.commands.terminal import (
+from sameface.model.commands.console.options import AsJson, Data, Detector, Device, Recognizer, faces_in
+from sameface.model.commands.console.terminal import (
     console,
     count,
     describe_warning,

@@ -25,14 +25,14 @@ from sameface.model.access.keys import (
 )
 from sameface.model.access.sealed_secrets import rotate_key, seal_secret
 from sameface.model.bundles.bundle import load_bundle
-from sameface.model.commands.answers import describe_key, describe_list
-from sameface.model.commands.options import AsJson, Data, Database, Recognizer
-from sameface.model.commands.terminal import console, print_json
+from sameface.model.commands.console.answers import describe_key, describe_list
+from sameface.model.commands.console.options import AsJson, Data, Database, Recognizer
+from sameface.model.commands.console.terminal import console, print_json
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import InvalidArgument
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.pipeline import PipelineOptions
-from sameface.model.store.api_key import ApiKey, KeyLimits
+from sameface.model.store.access.api_key import ApiKey, KeyLimits
 from sameface.model.store.records import write_time
 from sameface.model.store.store import Store
 

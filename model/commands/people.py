@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from sameface.model.commands.answers import describe_list
-from sameface.model.commands.options import AsJson, Data, Database, InCollection, faces_in
-from sameface.model.commands.terminal import console, new_table, print_json
+from sameface.model.commands.console.answers import describe_list
+from sameface.model.commands.console.options import AsJson, Data, Database, InCollection, faces_in
+from sameface.model.commands.console.terminal import console, new_table, print_json
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 
 app = typer.Typer()

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from sameface.model.commands.options import (
+from sameface.model.commands.console.options import (
     AsJson,
     Data,
     Database,
@@ -17,8 +17,8 @@ from sameface.model.commands.options import (
     Recognizer,
     faces_in,
 )
-from sameface.model.commands.pictures import save_picture
-from sameface.model.commands.terminal import console, describe_decision, new_table, print_json
+from sameface.model.commands.console.pictures import save_picture
+from sameface.model.commands.console.terminal import console, describe_decision, new_table, print_json
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import SamefaceError
 from sameface.model.photo.draw import draw_faces

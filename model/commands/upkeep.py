@@ -9,8 +9,8 @@ from rich.markup import escape
 
 from sameface.listings import CollectionDescription
 from sameface.model.bundles.bundle import find_folder, load_bundle
-from sameface.model.commands.options import AsJson, CollectionName, Data, Database, Device
-from sameface.model.commands.terminal import console, count, new_table, print_json, report_counts
+from sameface.model.commands.console.options import AsJson, CollectionName, Data, Database, Device
+from sameface.model.commands.console.terminal import console, count, new_table, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import ArchiveRefused
 from sameface.model.store.move import move_everything

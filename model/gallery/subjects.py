@@ -9,7 +9,7 @@ from contextlib import suppress
 from sameface.model.errors import AlreadyExists, FaceNotFound, PersonNotFound
 from sameface.model.faces import Embedding
 from sameface.model.gallery.gallery import Gallery
-from sameface.model.store.person_ids import list_ids
+from sameface.model.store.people.person_ids import list_ids
 from sameface.model.store.records import Collection, FaceOwner, NewPerson
 
 

@@ -17,7 +17,7 @@ from sameface.model.errors import IdempotencyKeyReused, PersonNotFound
 from sameface.model.faces import Embedding
 from sameface.model.gallery.candidates import Candidate
 from sameface.model.gallery.gallery import Gallery
-from sameface.model.store.person_ids import make_person_id
+from sameface.model.store.people.person_ids import make_person_id
 from sameface.model.store.records import Collection, KnownFace, NewPerson, Person, RememberedResponse, User
 
 USER_ID = re.compile(r"[a-zA-Z0-9_.:-]{1,128}")

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from PIL import Image
 
 from sameface.model.faces import Photo
-from sameface.model.memory import return_freed_memory
 from sameface.model.photo.image import ImageLimits, open_photo
+from sameface.model.runtime.memory import return_freed_memory
 from sameface.model.runtime.work_queue import stop_if_unwanted
 
 LARGE_PHOTO = 10_000_000  # pixels, from which the allocator is asked to return what it keeps

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from sameface.model.data_folder import GalleryPlace
 from sameface.model.errors import AlreadyExists, CalibrationNotFound
-from sameface.model.store.audit import Entry, record_entry
+from sameface.model.store.access.audit import Entry, record_entry
 from sameface.model.store.databases.database import Database
 from sameface.model.store.databases.opening import peeking
 from sameface.model.store.databases.tables import calibrations, chosen_calibrations

@@ -19,8 +19,8 @@ from sqlalchemy import (
 
 from sameface.model.actor import current_actor
 from sameface.model.errors import AlreadyExists, CollectionNotFound, RateLimited
-from sameface.model.store.api_key import ANYTHING
-from sameface.model.store.audit import Entry, record_entry
+from sameface.model.store.access.api_key import ANYTHING
+from sameface.model.store.access.audit import Entry, record_entry
 from sameface.model.store.databases.database import Database
 from sameface.model.store.databases.tables import collections
 from sameface.model.store.records import Binding, Collection

@@ -22,12 +22,12 @@ from sqlalchemy import (
 )
 
 from sameface.model.errors import AlreadyExists, UpkeepRunning
-from sameface.model.store.audit import Entry, record_entry
+from sameface.model.store.access.audit import Entry, record_entry
 from sameface.model.store.changes import record_changes
 from sameface.model.store.collections import add_to_counters, insert_collection, refuse_gone
 from sameface.model.store.databases.database import UPKEEP
 from sameface.model.store.databases.tables import collections, faces, people, remembered_responses
-from sameface.model.store.people import restore_face
+from sameface.model.store.people.people import restore_face
 from sameface.model.store.records import Binding, Collection, NewPerson
 from sameface.model.store.store import Store
 

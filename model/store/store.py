@@ -7,7 +7,9 @@ from sqlalchemy import Connection
 
 from sameface.model.data_folder import GalleryPlace
 from sameface.model.errors import StoreRefused
-from sameface.model.store.audit import Audit
+from sameface.model.store.access.audit import Audit
+from sameface.model.store.access.keys import Keys
+from sameface.model.store.access.seals import Seals
 from sameface.model.store.calibrations import OwnCalibrations
 from sameface.model.store.changes import Changes
 from sameface.model.store.collections import Collections
@@ -20,12 +22,10 @@ from sameface.model.store.databases.migrations import (
 )
 from sameface.model.store.databases.opening import open_database
 from sameface.model.store.idempotency import IdempotencyKeys
-from sameface.model.store.keys import Keys
-from sameface.model.store.lookups import Lookups
-from sameface.model.store.people import People
-from sameface.model.store.seals import Seals
-from sameface.model.store.users import Users
-from sameface.model.store.wholesale import Wholesale
+from sameface.model.store.people.lookups import Lookups
+from sameface.model.store.people.people import People
+from sameface.model.store.people.users import Users
+from sameface.model.store.people.wholesale import Wholesale
 
 
 class Store:

@@ -3,7 +3,7 @@
 import httpx
 
 from sameface.model.access.keys import draft_key, draw_secret, hash_secret
-from sameface.model.store.api_key import ApiKey
+from sameface.model.store.access.api_key import ApiKey
 from sameface.model.store.store import Store
 
 

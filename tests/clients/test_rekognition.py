@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sameface.model.store.api_key import KeyLimits
+from sameface.model.store.access.api_key import KeyLimits
 from tests.api.keys import add_key, store_of
 from tests.api.rekognition.conftest import add_signer
 from tests.clients.conftest import HERE, Run

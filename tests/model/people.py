@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sameface.model.faces import Embedding, Floats
-from sameface.model.store.people import read_whole_people
+from sameface.model.store.people.people import read_whole_people
 from sameface.model.store.records import NewFace, NewPerson
 from sameface.model.store.store import Store
 from sameface.model.upkeep.archive_file import describe_person

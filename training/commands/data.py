@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import typer
 from rich.markup import escape
 
-from sameface.model.commands.options import AsJson, Data, Detector, Device
-from sameface.model.commands.terminal import console, new_table, print_json, report_counts
+from sameface.model.commands.console.options import AsJson, Data, Detector, Device
+from sameface.model.commands.console.terminal import console, new_table, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import PairsRefused
 from sameface.model.files import write_atomically

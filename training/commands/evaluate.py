@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from sameface.model.commands.options import (
+from sameface.model.commands.console.options import (
     Aligned,
     AsJson,
     BundleName,
@@ -21,7 +21,7 @@ from sameface.model.commands.options import (
     Groups,
     pipeline_for,
 )
-from sameface.model.commands.terminal import console, new_table, print_json, report_counts
+from sameface.model.commands.console.terminal import console, new_table, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.calibration import Rate
 from sameface.model.decision.rates import round_up, write_rate

@@ -7,8 +7,8 @@ import typer
 from rich.markup import escape
 
 from sameface.model.bundles.bundle import Bundle
-from sameface.model.commands.options import AsJson, Data
-from sameface.model.commands.terminal import console, describe_bundle, print_json
+from sameface.model.commands.console.options import AsJson, Data
+from sameface.model.commands.console.terminal import console, describe_bundle, print_json
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import BundleRefused
 from sameface.training.export.variants import VARIANTS, Trial, plan_trial

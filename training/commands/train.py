@@ -8,8 +8,8 @@ import typer
 from rich.logging import RichHandler
 from rich.markup import escape
 
-from sameface.model.commands.options import AsJson, Data
-from sameface.model.commands.terminal import console, print_json, screen
+from sameface.model.commands.console.options import AsJson, Data
+from sameface.model.commands.console.terminal import console, print_json, screen
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 
 if TYPE_CHECKING:

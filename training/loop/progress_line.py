@@ -2,7 +2,7 @@
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from sameface.model.commands.terminal import screen
+from sameface.model.commands.console.terminal import screen
 from sameface.training.recipe import Recipe
 
 PLAIN_STEPS = 200  # steps between two lines in a log

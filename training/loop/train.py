@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import distributed
 
-from sameface.model.commands.terminal import report_counts
+from sameface.model.commands.console.terminal import report_counts
 from sameface.model.data_folder import DataFolder
 from sameface.model.faces import Floats
 from sameface.training.data.batches import BatchOrder, Loader

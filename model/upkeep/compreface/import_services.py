@@ -12,7 +12,7 @@ from sameface.engine import Engine
 from sameface.model.enroll import Enrollment, EnrollRequest, enroll_many
 from sameface.model.errors import InvalidArgument, PersonNotFound, SamefaceError, UnreadableImage
 from sameface.model.observer import Progress, ignore_progress
-from sameface.model.store.person_ids import choose_id
+from sameface.model.store.people.person_ids import choose_id
 from sameface.model.store.records import MAX_NAME, Collection, NewPerson, is_id
 from sameface.model.upkeep.compreface.alias import open_collection
 from sameface.model.upkeep.compreface.report import ServiceReport

@@ -7,7 +7,7 @@ import pytest
 
 from sameface.model.access import counters
 from sameface.model.actor import Actor, current_actor
-from sameface.model.store.api_key import KeyLimits
+from sameface.model.store.access.api_key import KeyLimits
 from tests.api.collections import enrol
 from tests.api.keys import add_key, bearer, make_key, store_of
 from tests.api.problems import expect

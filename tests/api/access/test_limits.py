@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sameface.model.store.api_key import KeyLimits
+from sameface.model.store.access.api_key import KeyLimits
 from tests.api.collections import enrol
 from tests.api.keys import add_key, bearer, store_of
 from tests.api.problems import expect

@@ -5,7 +5,7 @@ import base64
 import httpx
 import pytest
 
-from sameface.model.store.audit import Wanted
+from sameface.model.store.access.audit import Wanted
 from tests.api.compreface.conftest import Service
 from tests.api.keys import store_of
 from tests.conftest import wait_for

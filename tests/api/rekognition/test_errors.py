@@ -10,7 +10,7 @@ import pytest
 
 from sameface.api.errors import PROBLEMS
 from sameface.api.rekognition.errors import ANSWERS
-from sameface.model.store.api_key import KeyLimits
+from sameface.model.store.access.api_key import KeyLimits
 from tests.api.problems import expect as expect_problem
 from tests.api.rekognition.conftest import Signer, open_signer, sign
 from tests.conftest import Serve

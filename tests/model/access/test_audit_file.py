@@ -9,7 +9,7 @@ from sameface.model.access.audit_file import check_file, export_audit
 from sameface.model.access.seals import seal_audit
 from sameface.model.access.secret_key import load_secret_key
 from sameface.model.errors import AuditRefused
-from sameface.model.store.audit import Entry
+from sameface.model.store.access.audit import Entry
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 

@@ -13,8 +13,8 @@ from sameface.model.access.reviews import review_entry
 from sameface.model.access.seals import cut_audit, seal_audit
 from sameface.model.data_folder import folder_of
 from sameface.model.errors import AlreadyExists, SecretKeyRefused
-from sameface.model.store.api_key import KeyLimits
-from sameface.model.store.audit import Entry, Wanted
+from sameface.model.store.access.api_key import KeyLimits
+from sameface.model.store.access.audit import Entry, Wanted
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from tests.api.keys import add_key

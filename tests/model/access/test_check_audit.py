@@ -10,7 +10,7 @@ from sameface.model.access.check_audit import check_audit
 from sameface.model.access.seals import cut_audit, seal_audit
 from sameface.model.data_folder import folder_of
 from sameface.model.errors import SecretKeyRefused
-from sameface.model.store.audit import Entry
+from sameface.model.store.access.audit import Entry
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from tests.model.people import newcomer, random_units
@@ -128,7 +128,7 @@ def test_what_is_left_after_a_cut_still_verifies_and_goes_on(
 def test_a_cut_takes_many_entries_in_several_transactions(
     store: Store, staff: Collection, later: Later, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sameface.model.store.seals.ROWS_AT_ONCE", 4)
+    monkeypatch.setattr("sameface.model.store.access.seals.ROWS_AT_ONCE", 4)
     for _ in range(5):
         store.audit.record([Entry.about(staff, "verify") for _ in range(3)])
         seal_audit(store)

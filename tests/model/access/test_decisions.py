@@ -10,7 +10,7 @@ from sameface.model.access.check_audit import check_audit
 from sameface.model.access.decisions import Decisions
 from sameface.model.errors import SecretKeyRefused, StorageFull
 from sameface.model.observer import Observer
-from sameface.model.store.audit import Entry, Wanted
+from sameface.model.store.access.audit import Entry, Wanted
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from tests.conftest import wait_for

@@ -6,7 +6,7 @@ import pytest
 
 from sameface.model.access.keys import draft_key, find_fault, hash_secret, parse_entry, write_entry
 from sameface.model.errors import InvalidArgument
-from sameface.model.store.api_key import ApiKey, KeyLimits
+from sameface.model.store.access.api_key import ApiKey, KeyLimits
 
 HASH = hash_secret("sf_secret")
 

@@ -13,7 +13,7 @@ from sameface.model.access.counters import BUCKETS, Counters
 from sameface.model.access.keys import draft_key
 from sameface.model.access.limits import UNCOUNTED, Allowance, Limits, Standing
 from sameface.model.errors import RateLimited
-from sameface.model.store.api_key import ApiKey, KeyLimits
+from sameface.model.store.access.api_key import ApiKey, KeyLimits
 
 
 def key_of(number: int = 1, **limits: int) -> ApiKey:

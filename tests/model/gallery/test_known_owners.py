@@ -9,7 +9,7 @@ import pytest
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.gallery import known_owners
 from sameface.model.gallery.gallery import Gallery
-from sameface.model.store.lookups import Lookups
+from sameface.model.store.people.lookups import Lookups
 from sameface.model.store.records import FaceOwner
 from tests.model.people import newcomer, random_units
 from tests.networks import DIMENSION

@@ -9,7 +9,7 @@ import pytest
 from sameface.model.errors import AlreadyExists, FaceNotFound, PersonNotFound
 from sameface.model.gallery import subjects
 from sameface.model.gallery.gallery import Gallery
-from sameface.model.store.audit import Wanted
+from sameface.model.store.access.audit import Wanted
 from sameface.model.store.records import Collection
 from tests.model.people import newcomer, random_units
 from tests.networks import DIMENSION, build_recogniser

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sameface.model.store.person_ids import choose_id, make_person_id
+from sameface.model.store.people.person_ids import choose_id, make_person_id
 from sameface.model.store.records import is_id
 
 

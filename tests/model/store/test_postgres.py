@@ -53,7 +53,7 @@ def test_a_collection_has_one_writer_and_others_do_not_wait_for_it(stores: list[
     first, second = (here.collections.create(name, BINDING)[0] for name in ("first", "second"))
     waiting = threading.Thread(target=lambda: there.people.enroll(first, somebody(2)))
     with here.writing() as connection:
-        from sameface.model.store.people import add_people, refuse_gone
+        from sameface.model.store.people.people import add_people, refuse_gone
 
         refuse_gone(connection, first)
         waiting.start()

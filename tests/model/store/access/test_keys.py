@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from sameface.model.errors import KeyNotFound
-from sameface.model.store.api_key import KeyLimits
+from sameface.model.store.access.api_key import KeyLimits
 from sameface.model.store.store import Store
 from tests.api.keys import add_key
 from tests.model.store.staff import BINDING

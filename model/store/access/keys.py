@@ -9,8 +9,8 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from sameface.model.data_folder import GalleryPlace
 from sameface.model.errors import AlreadyExists, KeyNotFound
-from sameface.model.store.api_key import ApiKey, KeyLimits
-from sameface.model.store.audit import Entry, record_entry
+from sameface.model.store.access.api_key import ApiKey, KeyLimits
+from sameface.model.store.access.audit import Entry, record_entry
 from sameface.model.store.databases.database import Database
 from sameface.model.store.databases.opening import peeking
 from sameface.model.store.databases.tables import about, keys

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from sameface.model.access.keys import SCOPES
-from sameface.model.store.api_key import ApiKey
+from sameface.model.store.access.api_key import ApiKey
 from sameface.model.store.records import write_time
 
 

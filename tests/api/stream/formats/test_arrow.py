@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sameface.api.stream import media_types, readers
-from sameface.api.stream.arrow_reader import ArrowReader
+from sameface.api.stream.formats import media_types, readers
+from sameface.api.stream.formats.arrow_reader import ArrowReader
 from tests.api.lines import people, send, to_line
 from tests.api.problems import expect
 from tests.model.people import random_units

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
 from sameface.model.errors import AlreadyExists, FaceNotFound, PersonNotFound
 from sameface.model.faces import Floats
-from sameface.model.store.audit import Entry, record_entries, record_entry
+from sameface.model.store.access.audit import Entry, record_entries, record_entry
 from sameface.model.store.changes import read_embeddings, record_changes
 from sameface.model.store.collections import add_to_counters, has_quota, refuse_gone, refuse_over_quota
 from sameface.model.store.databases.database import Database

@@ -7,7 +7,7 @@ import httpx
 import numpy as np
 import pytest
 
-from sameface.api.stream.npy_reader import NpyReader
+from sameface.api.stream.formats.npy_reader import NpyReader
 from sameface.api.stream.rows import Rows
 from tests.api.lines import people, send, to_line
 from tests.model.people import random_units

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from sameface.model.commands import terminal
+from sameface.model.commands.console import terminal
 
 
 def test_a_table_folds_what_is_too_wide_and_cuts_nothing() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from sameface.model.commands.terminal import console, new_table
+from sameface.model.commands.console.terminal import console, new_table
 from sameface.model.data_folder import DEFAULT_DATA
 from sameface.model.decision.calibration import Calibration, ErrorRates, Rate
 from sameface.model.decision.rates import round_up, write_rate

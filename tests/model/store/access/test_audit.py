@@ -7,7 +7,7 @@ import pytest
 
 from sameface.model.actor import Actor, acting
 from sameface.model.errors import AlreadyExists, EntryNotFound, StorageFull
-from sameface.model.store.audit import Entry, StoredEntry, Wanted
+from sameface.model.store.access.audit import Entry, StoredEntry, Wanted
 from sameface.model.store.drafts import open_draft, publish_draft
 from sameface.model.store.records import Collection, NewFace, NewPerson, write_time
 from sameface.model.store.store import Store

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 from sqlalchemy import delete, select
 
-from sameface.model.store.audit import Entry, record_entries, record_entry
+from sameface.model.store.access.audit import Entry, record_entries, record_entry
 from sameface.model.store.changes import record_changes
 from sameface.model.store.collections import add_to_counters, refuse_gone
 from sameface.model.store.databases.database import Database
 from sameface.model.store.databases.tables import faces, people
-from sameface.model.store.people import (
+from sameface.model.store.people.people import (
     add_faces,
     add_people,
     describe_forgotten,

@@ -10,10 +10,10 @@ import typer
 from rich.markup import escape
 
 from sameface.model.bundles.bundle import find_folder, load_bundle
-from sameface.model.commands.answers import describe_list
-from sameface.model.commands.calibration_tables import show_calibration, show_next, write_serve_line
-from sameface.model.commands.options import AsJson, BundleName, Data, Database
-from sameface.model.commands.terminal import console, new_table, print_json
+from sameface.model.commands.calibration.tables import show_calibration, show_next, write_serve_line
+from sameface.model.commands.console.answers import describe_list
+from sameface.model.commands.console.options import AsJson, BundleName, Data, Database
+from sameface.model.commands.console.terminal import console, new_table, print_json
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.calibration import Calibration
 from sameface.model.decision.calibration_files import Calibrations

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from sameface.model.store.audit import FIRST, StoredEntry, to_entry, write_compactly
+from sameface.model.store.access.audit import FIRST, StoredEntry, to_entry, write_compactly
 from sameface.model.store.databases.database import Database
 from sameface.model.store.databases.tables import audit, chains, seals
 from sameface.model.store.records import write_time

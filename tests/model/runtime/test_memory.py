@@ -7,7 +7,7 @@ import pytest
 
 COUNT_ARENAS = """
 import ctypes, sys, threading
-from sameface.model.memory import return_freed_memory, use_few_arenas
+from sameface.model.runtime.memory import return_freed_memory, use_few_arenas
 if sys.argv[1] == "few":
     use_few_arenas()
 end = threading.Barrier(9)

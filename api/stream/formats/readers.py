@@ -9,10 +9,10 @@ from sameface.api.body.form import MAX_FIELD_BYTES
 from sameface.api.body.read_body import BASE64_GROWTH
 from sameface.api.errors import UnsupportedMediaType
 from sameface.api.settings import Settings
-from sameface.api.stream.arrow_reader import ArrowReader
 from sameface.api.stream.entries import Entry, LineReader, PhotoReader
-from sameface.api.stream.media_types import FORM, LIKE_NDJSON, NDJSON, NPY, require_arrow
-from sameface.api.stream.npy_reader import NpyReader
+from sameface.api.stream.formats.arrow_reader import ArrowReader
+from sameface.api.stream.formats.media_types import FORM, LIKE_NDJSON, NDJSON, NPY, require_arrow
+from sameface.api.stream.formats.npy_reader import NpyReader
 from sameface.api.stream.rows import Rows
 
 RECORD_BATCH_BYTES = 8_000_000  # of one record batch, which is held until it is complete

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic_core import to_json
 
 from sameface.api.stream.answers import AnswerColumns, Answers, Describe
-from sameface.api.stream.media_types import ARROW, NDJSON, require_arrow
+from sameface.api.stream.formats.media_types import ARROW, NDJSON, require_arrow
 from sameface.model.errors import SamefaceError
 
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from sameface.model.bundles import bundle as bundles
-from sameface.model.commands.calibrate import calibrate
+from sameface.model.commands.calibration.calibrate import calibrate
 from tests.conftest import address_of
 from tests.networks import build_recogniser
 from tests.pictures import photo_of

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from sameface.model.commands.calibration_tables import show_calibration, show_next, write_serve_line
-from sameface.model.commands.options import (
+from sameface.model.commands.calibration.tables import show_calibration, show_next, write_serve_line
+from sameface.model.commands.console.options import (
     Aligned,
     AsJson,
     BundleName,
@@ -18,7 +18,7 @@ from sameface.model.commands.options import (
     Groups,
     pipeline_for,
 )
-from sameface.model.commands.terminal import console, new_table, print_json, report_counts
+from sameface.model.commands.console.terminal import console, new_table, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.calibration import Calibration
 from sameface.model.decision.calibration_files import refuse_name, save_calibration

@@ -3,9 +3,9 @@
 import io
 
 from sameface.api.errors import InvalidRequest
-from sameface.api.stream.arrow_columns import Column, check_columns, read_embeddings, read_texts
-from sameface.api.stream.arrow_messages import END, RECORD_BATCH, SCHEMA, Message, take_message
 from sameface.api.stream.entries import MAX_ID, Entry
+from sameface.api.stream.formats.arrow_columns import Column, check_columns, read_embeddings, read_texts
+from sameface.api.stream.formats.arrow_messages import END, RECORD_BATCH, SCHEMA, Message, take_message
 from sameface.api.stream.rows import Rows, no_rows
 
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"

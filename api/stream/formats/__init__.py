@@ -1,0 +1,1 @@
+"""The formats of a batch's body and answer: NDJSON, arrays and Arrow."""

@@ -1,0 +1,1 @@
+"""The commands that measure, list and choose calibrations."""

@@ -1,0 +1,1 @@
+"""What commands share: options, and how they print, draw and write JSON."""

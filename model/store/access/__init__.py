@@ -1,0 +1,1 @@
+"""Keys, the audit and its seals in the store."""
