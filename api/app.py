@@ -214,7 +214,7 @@ def open_parts(app: FastAPI) -> None:
     gallery = None
     try:
         pipeline.thresholds.refuse_own_rate()
-        gallery = open_gallery(settings.folder.gallery, pipeline, settings.role)
+        gallery = open_gallery(settings.folder, pipeline, settings.role)
         gallery.load()
         gallery.decisions = Decisions(gallery.store, settings.audit_days, app.state.metrics)
     except BaseException:

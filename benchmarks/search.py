@@ -33,9 +33,11 @@ from sameface.model.data_folder import DataFolder
 from sameface.model.faces import Floats
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.gallery.index.faiss.candidates import BLAS_THRESHOLD, faiss
+from sameface.model.gallery.index.faiss.collection_indexes import open_indexes
 from sameface.model.gallery.index.faiss.face_index import FaceIndex
 from sameface.model.gallery.index.faiss.snapshot import load_snapshot
 from sameface.model.store.records import Collection, NewFace, NewPerson
+from sameface.model.store.store import Store
 
 SINGLE, TURN, MANY = 400, 50, 4_096
 WARM_UP = 100
@@ -198,11 +200,11 @@ def percentiles(milliseconds: list[float]) -> str:
 
 def open_index(own: DataFolder, collection: Collection) -> FaceIndex:
     """The server's index from its snapshot, or built from the store if there is none."""
-    with closing(Gallery(own.gallery, load_bundle(own.recognizer))) as gallery:
-        path, owner = gallery.indexes.path_of(collection), gallery.indexes.owner_of(collection)
+    with closing(Store(own.gallery)) as store, closing(open_indexes(store)) as indexes:
+        path, owner = indexes.path_of(collection), indexes.owner_of(collection)
         if path.exists():
             return load_snapshot(path, owner, "cpu")
-        return gallery.indexes.follow(collection)
+        return indexes.follow(collection)
 
 
 def compare(

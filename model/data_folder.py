@@ -15,6 +15,14 @@ class SharedGallery:
     folder: Path
 
 
+@dataclass(frozen=True, slots=True)
+class MilvusAddress:
+    """Where the search engine Milvus is: an address, or a file of Milvus Lite."""
+
+    uri: str = field(repr=False)  # it may hold a password
+    token: str | None = field(default=None, repr=False)
+
+
 # The file of SQLite's database, with the indexes beside it, or a gallery in PostgreSQL.
 GalleryPlace: TypeAlias = Path | SharedGallery
 
@@ -30,6 +38,7 @@ class DataFolder:
 
     root: Path = DEFAULT_DATA
     database: str | None = field(default=None, repr=False)  # the URL of a gallery in PostgreSQL
+    milvus: MilvusAddress | None = None  # what searches are made with; None: FAISS
 
     @property
     def models(self) -> Path:

@@ -188,6 +188,18 @@ class StoreUnavailable(SamefaceError):
     code = "store_unavailable"
 
 
+class IndexUnavailable(SamefaceError):
+    """Milvus is away, or has not yet caught up: searches must wait, everything else goes on."""
+
+    code = "index_unavailable"
+
+
+class IndexRefused(SamefaceError):
+    """Milvus cannot be used as it is: its address, the token, or a collection of another shape."""
+
+    code = "index_refused"
+
+
 class NotServedHere(SamefaceError):
     """This server's role leaves such requests to other servers of the same gallery."""
 

@@ -39,7 +39,7 @@ class Engine:
     @property
     def gallery(self) -> Gallery:
         """The gallery of the pipeline's recogniser, opened by the first caller."""
-        gallery: Gallery = self._once("gallery", lambda: open_gallery(self.folder.gallery, self.pipeline))
+        gallery: Gallery = self._once("gallery", lambda: open_gallery(self.folder, self.pipeline))
         return gallery
 
     @property

@@ -7,14 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sameface.model.bundles.bundle import Bundle
-from sameface.model.data_folder import GalleryPlace
+from sameface.model.data_folder import DataFolder, GalleryPlace, MilvusAddress
 from sameface.model.decision.calibration_files import Calibrations
 from sameface.model.decision.thresholds import Rule, Threshold, Thresholds
 from sameface.model.errors import CollectionNotFound, ModelMismatch, PersonNotFound
 from sameface.model.faces import Embedding, Floats
 from sameface.model.gallery.candidates import Candidates
 from sameface.model.gallery.index.faiss.candidates import select_search_device
-from sameface.model.gallery.index.faiss.collection_indexes import CollectionIndexes, open_indexes
+from sameface.model.gallery.index.faiss.collection_indexes import open_indexes
+from sameface.model.gallery.index.search_engine import SearchEngine, open_engine
 from sameface.model.gallery.known_owners import KnownOwners
 from sameface.model.observer import SILENT, Observer
 from sameface.model.parallel import Threads
@@ -39,6 +40,7 @@ ROLES = {  # of a server, and what it leaves to others
     "write": "This server takes changes and searches nothing: ask one with the role `search` or `all`.",
 }
 READERS = 4  # threads that look people up
+MILVUS_SEARCHERS = 16  # threads that wait for Milvus; with FAISS, more than cores would only take turns
 WRITERS = 2  # threads that write, one at a time in the database anyway
 
 
@@ -152,36 +154,35 @@ class Gallery(Roster):
         thresholds: Thresholds | None = None,
         observer: Observer = SILENT,
         role: str = "all",
+        milvus: MilvusAddress | None = None,
     ) -> None:
         super().__init__(place, observer)
         self.bundle = bundle
+        self.milvus = milvus
         self.searches = role != "write"  # else it keeps no index
         self.device = device
         self.thresholds = thresholds or Thresholds(Calibrations(bundle))
-        self.searchers = Threads(available_cores(), "search")  # more would only take turns on the cores
+        self.searchers = Threads(MILVUS_SEARCHERS if milvus else available_cores(), "search")
         if role != "all":
             (self.writers if role == "search" else self.searchers).refuse(ROLES[role])
         self.decisions: Decisions | None = None  # of a server, which keeps them in the audit
-        self._indexes: CollectionIndexes | None = None
+        self._indexes: SearchEngine | None = None
         self._owners: dict[int, KnownOwners] = {}
 
     @property
-    def indexes(self) -> CollectionIndexes:
+    def indexes(self) -> SearchEngine:
         """The indexes of the store's collections."""
         if self._indexes is None:
             store = self.store
             with self._opening:
-                self._indexes = self._indexes or open_indexes(store, self.device)
+                self._indexes = self._indexes or open_engine(store, self.device, self.milvus, self.bundle)
         return self._indexes
 
     def load(self) -> None:
         """Load the indexes of all collections of this recogniser, so that the first search is not slower."""
         self.store.refuse_read_only()
-        self.indexes.forget_deleted()
-        for collection in self.store.collections.page():
-            if self.searches and collection.identity == self.bundle.identity:
-                self.indexes.follow(collection)
-        self.indexes.keep_forgetting()  # a killed process may have left some who were deleted
+        own = [each for each in self.store.collections.page() if each.identity == self.bundle.identity]
+        self.indexes.warm_up(own if self.searches else [])
 
     def close(self) -> None:
         """Save the indexes, finish the calls that run, write their decisions, and close the store."""
@@ -241,7 +242,7 @@ class Gallery(Roster):
         self.indexes.keep_forgetting()
 
     def index_kind(self, collection: Collection) -> str:
-        """How the collection is searched: `exact`, `codes` or `exact on gpu`."""
+        """How the collection is searched: `exact`, `codes`, `exact on gpu` or `milvus`."""
         return self.indexes.kind_of(collection)
 
     def get_embeddings(self, collection: Collection, person_id: str) -> dict[str, Embedding]:
@@ -271,10 +272,8 @@ class Gallery(Roster):
         """
         if not len(probes):
             return Candidates.none()
-        index = self.indexes.follow(collection)
-        search = index.search_means if fusion == "mean" else index.search
         most = min(limit, collection.people)  # a search for more than there are would compare everything
-        hits = search(probes, most)
+        hits = self.indexes.search(collection, probes, most, fusion)
         return Candidates.of(hits, self._get_owners(collection).find(hits.faces.ravel().tolist()))
 
     def _get_owners(self, collection: Collection) -> KnownOwners:
@@ -290,11 +289,12 @@ class Gallery(Roster):
         return self.thresholds.for_gallery(rule, **size, fusion=fusion, calibration=collection.calibration)
 
 
-def open_gallery(place: GalleryPlace, pipeline: Pipeline, role: str = "all") -> Gallery:
-    """The gallery of a pipeline's recogniser, searched on the device that the recogniser runs on.
+def open_gallery(folder: DataFolder, pipeline: Pipeline, role: str = "all") -> Gallery:
+    """The gallery of a pipeline's recogniser, searched by Milvus, or where the recogniser runs.
 
     With the `role` search it takes no changes, with the role write it searches nothing.
     """
     embedder = pipeline.embedder
     device = select_search_device(embedder.sessions.device, pipeline.options.device)
-    return Gallery(place, embedder.bundle, device, pipeline.thresholds, pipeline.observer, role)
+    observed = pipeline.thresholds, pipeline.observer
+    return Gallery(folder.gallery, embedder.bundle, device, *observed, role, folder.milvus)

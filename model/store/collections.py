@@ -75,6 +75,12 @@ class Collections:
         with self._database.reading() as connection:
             return [Collection(**row._mapping) for row in connection.execute(wanted)]
 
+    def of_recognizer(self, identity: str) -> list[Collection]:
+        """The collections and drafts of a recogniser, by key."""
+        wanted = select(collections).where(collections.c.identity == identity).order_by(collections.c.key)
+        with self._database.reading() as connection:
+            return [Collection(**row._mapping) for row in connection.execute(wanted)]
+
     def all_keys(self) -> set[int]:
         """The keys of all collections and drafts."""
         with self._database.reading() as connection:

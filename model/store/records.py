@@ -217,6 +217,15 @@ class FaceBlock:
     people: Keys
     embeddings: Floats  # (faces, dimension)
 
+    @classmethod
+    def join(cls, blocks: Sequence["FaceBlock"]) -> "FaceBlock":
+        """The faces of all `blocks`, of which there is at least one, one block after the other."""
+        return cls(
+            np.concatenate([block.faces for block in blocks]),
+            np.concatenate([block.people for block in blocks]),
+            np.concatenate([block.embeddings for block in blocks]),
+        )
+
     def __eq__(self, other: object) -> bool:
         """Whether both have the same faces of the same people, to the last bit."""
         return isinstance(other, FaceBlock) and all(
@@ -232,3 +241,12 @@ class FaceChanges:
     sequence: int
     came: FaceBlock  # faces that were enrolled and are still there
     gone: Keys  # faces that were deleted
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """How far a collection was fed into Milvus, by the collection's key."""
+
+    collection: int
+    sequence: int = 0  # the last change that Milvus surely has
+    mark: int = 0  # the key of the entity in Milvus that says so; 0: nothing is there

@@ -21,6 +21,7 @@ from sameface.model.store.databases.migrations import (
     refuse_other_version,
 )
 from sameface.model.store.databases.opening import open_database
+from sameface.model.store.feeds import Feeds
 from sameface.model.store.idempotency import IdempotencyKeys
 from sameface.model.store.people.lookups import Lookups
 from sameface.model.store.people.people import People
@@ -52,6 +53,7 @@ class Store:
         self.users = Users(self._database)
         self.wholesale = Wholesale(self._database)
         self.changes = Changes(self._database)
+        self.feeds = Feeds(self._database)
         self.idempotency_keys = IdempotencyKeys(self._database)
         self.calibrations = OwnCalibrations(self._database)
         self.keys = Keys(self._database)

@@ -94,7 +94,7 @@ def test_portraits_of_one_person_are_the_same_and_of_two_are_not(
     same_person: bool,
 ) -> None:
     request = VerifyRequest(probe=portrait(probe), reference=portrait(reference))
-    with closing(open_gallery(tmp_path / "gallery.db", real_pipeline)) as gallery:
+    with closing(open_gallery(DataFolder(tmp_path), real_pipeline)) as gallery:
         decision = asyncio.run(verify(real_pipeline, gallery, request))
     assert not (tmp_path / "gallery.db").exists()  # two photos need no gallery
     assert decision.same_person is same_person

@@ -38,3 +38,18 @@ def first_of_each(people: Keys) -> NDArray[np.bool_]:
     firsts = np.empty_like(first)
     np.put_along_axis(firsts, order, first, 1)
     return firsts
+
+
+def best_of_each(people: Keys, faces: Keys, similarities: Floats, limit: int) -> Hits:
+    """For each probe (row) up to `limit` people, each by the first face; -1 stands for nobody.
+
+    All are (probes, candidates), in falling similarity.
+    """
+    firsts = first_of_each(people)
+    best = np.argsort(~firsts, axis=1, kind="stable")[:, :limit]  # firsts in their order, then the rest
+    found = np.take_along_axis(firsts, best, 1)
+    return Hits(
+        np.where(found, np.take_along_axis(people, best, 1), -1),
+        np.where(found, np.take_along_axis(faces, best, 1), -1),
+        np.take_along_axis(similarities, best, 1),
+    )

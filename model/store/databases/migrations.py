@@ -14,6 +14,7 @@ from sameface.model.store.databases.tables import (
     chains,
     chosen_calibrations,
     collections,
+    feeds,
     keys,
     metadata,
     remembered_responses,
@@ -85,6 +86,11 @@ def seal_secrets(connection: Connection) -> None:
             connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column} {columns[column]}")
 
 
+def keep_feeds(connection: Connection) -> None:
+    """Version 9: a table for how far Milvus was fed."""
+    feeds.create(connection, checkfirst=True)
+
+
 # The step at index n takes a database from version n + 1 to n + 2.
 MIGRATIONS: list[Callable[[Connection], None]] = [
     name_the_store,
@@ -94,6 +100,7 @@ MIGRATIONS: list[Callable[[Connection], None]] = [
     keep_an_audit,
     bind_keys,
     seal_secrets,
+    keep_feeds,
 ]
 VERSION = 1 + len(MIGRATIONS)
 

@@ -234,6 +234,15 @@ seals = Table(
     Column("signature", Text, nullable=False),
 )
 
+feeds = Table(
+    "feeds",
+    metadata,
+    Column("collection", Key, primary_key=True, autoincrement=False),  # its key, also after it was deleted
+    Column("identity", Text, nullable=False),
+    Column("sequence", Key, nullable=False),  # up to which Milvus surely has the collection's changes
+    Column("mark", Key, nullable=False),  # the key of the entity in Milvus that says so; 0: nothing is there
+)
+
 # By table: the column whose values the database counts up.
 COUNTED = {
     table.name: table.autoincrement_column.name

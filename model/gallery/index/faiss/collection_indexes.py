@@ -3,60 +3,35 @@
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sameface.model.errors import SamefaceError
-from sameface.model.faces import Keys
+from sameface.model.faces import Floats, Keys
 from sameface.model.files import exclusive_lock, make_private_folder
 from sameface.model.gallery.index.faiss.candidates import choose_kind
 from sameface.model.gallery.index.faiss.face_index import FaceIndex
+from sameface.model.gallery.index.faiss.held_index import Held
 from sameface.model.gallery.index.faiss.snapshot import (
     SnapshotRefused,
     load_snapshot,
     read_sequence,
     save_snapshot,
 )
+from sameface.model.gallery.index.hits import Hits
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 
 log = logging.getLogger("sameface.index")
 
 FOLDER = "indexes"  # of the snapshots, beside the gallery's file
-SAVE_CHANGES = 1_000  # fewer changes are replayed faster than a snapshot is loaded
-SAVE_SHARE = 0.1  # of the faces that may change before a new snapshot is written
 FORGET_SECONDS = 60.0  # between two looks for snapshots that hold a deleted face
 FORGET_SHARE = 0.1  # of the time that may be spent on it
 COMPARED_FACES = 100  # of a snapshot with the store, to notice a backup that was restored
-
-
-@dataclass(slots=True, eq=False)
-class Held:
-    """An index in memory, and the state of its snapshot."""
-
-    collection: Collection
-    index: FaceIndex
-    saved: int  # the change number of its snapshot, 0 if there is none
-    failed: int | None = None  # the change number at which `_tend` last failed; None if it worked
-    tended: bool = False  # `_tend` runs, or is queued
-
-    @property
-    def unsaved(self) -> int:
-        """The number of changes since the snapshot."""
-        return self.index.sequence - self.saved
-
-    @property
-    def needs_tending(self) -> bool:
-        """Whether to rebuild or save the index; after a failure, only once as much has changed again."""
-        due = max(SAVE_CHANGES, SAVE_SHARE * self.index.columns.count)
-        if self.failed is not None and self.index.sequence - self.failed < due:
-            return False
-        return self.unsaved >= due or self.index.needs_rebuilding
 
 
 class CollectionIndexes:
@@ -86,6 +61,22 @@ class CollectionIndexes:
             held.tended = True
             self._upkeep.submit(self._tend, held)
         return held.index
+
+    def warm_up(self, collections: Sequence[Collection]) -> None:
+        """Load the indexes of these collections, and begin to forget deleted faces."""
+        self.forget_deleted()
+        for collection in collections:
+            self.follow(collection)
+        self.keep_forgetting()  # a killed process may have left some who were deleted
+
+    def search(self, collection: Collection, probes: Floats, limit: int, fusion: str) -> Hits:
+        """For each probe (row) up to `limit` people, most similar first: by their best face or their mean."""
+        index = self.follow(collection)
+        return (index.search_means if fusion == "mean" else index.search)(probes, limit)
+
+    def find_fault(self) -> str | None:
+        """None: what the store has can be searched."""
+        return None
 
     def kind_of(self, collection: Collection) -> str:
         """How a collection is searched: `exact`, `codes` or `exact on gpu`."""
@@ -279,7 +270,7 @@ class CollectionIndexes:
         """Save an index before the process ends, if a restart would miss it; a failure is only logged."""
         try:
             self._catch_up(held, collection)
-            if held.unsaved >= (1 if held.saved else SAVE_CHANGES):
+            if held.is_worth_saving:
                 self.save(held, wait=True)
         except Exception:  # the store has everything
             log.exception("the index of %s cannot be saved", collection.name)

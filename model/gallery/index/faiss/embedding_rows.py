@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameface.model.faces import Floats, Keys
-from sameface.model.gallery.index.hits import Hits, first_of_each
+from sameface.model.gallery.index.hits import Hits, best_of_each
 from sameface.model.store.records import FaceBlock
 
 GROWTH = 1.125  # capacity grows by an eighth: rarely copied, and little is wasted
@@ -98,14 +98,7 @@ class EmbeddingRows:
         `rows` (probes, rows) are in falling similarity; -1 stands for no row.
         """
         people = np.where(self.alive[rows] & (rows >= 0), self.people[rows], -1)
-        firsts = first_of_each(people)
-        best = np.argsort(~firsts, axis=1, kind="stable")[:, :limit]  # firsts in their order, then the rest
-        found = np.take_along_axis(firsts, best, 1)
-        return Hits(
-            np.where(found, np.take_along_axis(people, best, 1), -1),
-            np.where(found, self.faces[np.take_along_axis(rows, best, 1)], -1),
-            np.take_along_axis(similarities, best, 1),
-        )
+        return best_of_each(people, self.faces[rows], similarities, limit)
 
     def blocks(self, start: int, stop: int) -> Iterator[slice]:
         """Slices of the rows from `start` to `stop`, each small enough to copy at once."""

@@ -1,0 +1,205 @@
+"""Sends the changes of the store to Milvus: one process of all that share a gallery, while it can."""
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sameface.model.errors import SamefaceError
+from sameface.model.gallery.index.milvus.faces_in_milvus import FacesInMilvus
+from sameface.model.store.records import Collection, FaceBlock, FaceChanges, Feed
+from sameface.model.store.store import Store
+
+log = logging.getLogger("sameface.index")
+
+TRUST_SECONDS = 1.0  # for which a search relies on a mark that it has seen
+LEASE_SECONDS = 2 * TRUST_SECONDS  # before anything is deleted that a search may still rely on
+BOUND_SECONDS = 10.0  # after which every search shows what was sent: twice Milvus's `gracefulTime`
+PAUSE_SECONDS = 1.0  # between two rounds
+VERIFY_SECONDS = 5.0  # between two looks whether Milvus still has its marks
+RENEW_SECONDS = 60.0  # without progress until `renew` gives up waiting
+WAIT_SECONDS = 3.0  # until a process that does not feed, or failed to, tries again
+FEED_ROWS = 10_000  # changes of a collection that are sent in one round
+
+
+@dataclass(slots=True, eq=False)
+class Sent:
+    """What this process has sent of a collection."""
+
+    feed: Feed  # as it is in the store
+    sequence: int  # the last change that was sent
+    twice: int = 0  # up to this change, an earlier feeder may have sent it before
+    marks: list[tuple[float, Feed]] = field(default_factory=list)  # sent, and not yet old enough to rely on
+
+
+class FedElsewhere(Exception):
+    """The record of a feed was changed by another process, which must be feeding, too."""
+
+
+class Feeder:
+    """Feeds the collections of a recogniser to Milvus, on a thread of its own, if no other process does.
+
+    What was sent counts only `BOUND_SECONDS` after a mark behind it was sent; until then searches compare it
+    in memory. A feed is the record of that in the store. It counts only as long as Milvus has its mark: if
+    either of the two lost data or was put back, they no longer fit, and the collection is sent anew.
+    """
+
+    def __init__(self, store: Store, faces: FacesInMilvus, identity: str) -> None:
+        self._store = store
+        self._faces = faces
+        self._identity = identity
+        self._sent: dict[int, Sent] = {}
+        self._verified = 0.0
+        self._said = ""
+        self._closing = threading.Event()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Feed from now on."""
+        with self._starting:
+            if self._thread is None and not self._store.read_only:
+                self._thread = threading.Thread(target=self._run, name="sameface-feeder", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Stop feeding, and wait for what is being sent."""
+        self._closing.set()
+        if self._thread:
+            self._thread.join()
+
+    def lead(self) -> None:
+        """Feed until closed, while this process holds the lock; returns at once if another holds it."""
+        with self._store.locked(f"milvus-{self._identity[:16]}") as alone:
+            self._sent.clear()
+            self._verified = -VERIFY_SECONDS
+            while alone and not self._closing.is_set():
+                if not self.feed():
+                    self._closing.wait(PAUSE_SECONDS)
+                self._said = ""
+
+    def feed(self) -> bool:
+        """Send every collection's next changes; returns whether there are more to send."""
+        if time.monotonic() - self._verified >= VERIFY_SECONDS:
+            self._verify()
+        feeds = self._store.feeds.all_of(self._identity)
+        collections = self._store.collections.of_recognizer(self._identity)
+        for key in feeds.keys() - {collection.key for collection in collections}:
+            self._faces.clear(key)
+            self._store.feeds.remove(feeds[key])
+            self._sent.pop(key, None)
+        more = False
+        for collection in collections:
+            sent = self._sent.get(collection.key)
+            if sent is None:
+                sent = self._sent[collection.key] = self._begin(collection, feeds.get(collection.key))
+            if sent.sequence < collection.revision:
+                self._send(collection, sent)
+            self._settle(sent)
+            more = more or sent.sequence < collection.revision
+        return more
+
+    def renew(self, collection: Collection) -> None:
+        """Have a collection sent anew, by whoever feeds, and wait for it as long as it goes on."""
+        feed = self._store.feeds.get(collection)
+        self._faces.delete([feed.mark] if feed.mark else [])  # that is noticed, as all that Milvus loses
+        self.start()
+        until = time.monotonic() + RENEW_SECONDS
+        while time.monotonic() < until and not self._closing.wait(PAUSE_SECONDS):
+            now = self._store.feeds.get(collection)
+            if now.mark != feed.mark:
+                feed, until = now, time.monotonic() + RENEW_SECONDS
+            if now.mark and now.sequence >= collection.revision:
+                return
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            try:
+                self.lead()
+            except SamefaceError as reason:
+                self._say(f"changes wait for Milvus: {reason}")
+            except FedElsewhere:
+                self._say("changes are sent to Milvus by another process: it goes on")
+            except Exception:  # tried again: the store has everything
+                log.exception("changes cannot be sent to Milvus yet")
+            self._closing.wait(WAIT_SECONDS)
+
+    def _say(self, what: str) -> None:
+        """Log a failure, once until something was sent again."""
+        if what != self._said:
+            log.warning("%s", what)
+        self._said = what
+
+    def _verify(self) -> None:
+        """Reset the feeds whose mark Milvus has lost; make Milvus's collection if there is none."""
+        feeds = [feed for feed in self._store.feeds.all_of(self._identity).values() if feed.mark]
+        there = self._faces.exists()
+        known = self._faces.find_marks([feed.mark for feed in feeds]) if there and feeds else set()
+        self._reset([feed for feed in feeds if feed.mark not in known])
+        if not there:
+            self._faces.create()
+        self._verified = time.monotonic()
+
+    def _reset(self, feeds: Iterable[Feed]) -> None:
+        """Have these collections sent anew, once no search relies on what Milvus has of them."""
+        lost = [feed for feed in feeds if feed.mark]
+        for feed in lost:
+            log.warning("Milvus and the store do not fit: collection %s is sent anew", feed.collection)
+            self._advance(feed, Feed(feed.collection))
+            self._sent.pop(feed.collection, None)
+        if lost:
+            self._closing.wait(LEASE_SECONDS)
+
+    def _begin(self, collection: Collection, feed: Feed | None) -> Sent:
+        """Go on after the feed; without a mark, clear what Milvus has and begin anew."""
+        if feed and feed.mark:
+            return Sent(feed, feed.sequence, twice=collection.revision)
+        if feed:
+            self._faces.clear(collection.key)
+        return Sent(feed or self._store.feeds.add(collection), 0)
+
+    def _send(self, collection: Collection, sent: Sent) -> None:
+        """Send the next changes, and a mark behind them."""
+        changes = take(self._store.changes.since(collection, sent.sequence), FEED_ROWS)
+        if changes is None:  # the collection was deleted meanwhile
+            return
+        if sent.sequence < sent.twice:
+            self._faces.delete(changes.came.faces.tolist())
+        self._faces.add(collection.key, changes.came)
+        self._faces.delete(changes.gone.tolist())
+        feed = Feed(collection.key, changes.sequence, -1 - secrets.randbits(62))
+        self._faces.add_mark(collection.key, feed.mark)
+        sent.marks.append((time.monotonic(), feed))
+        sent.sequence = changes.sequence
+
+    def _settle(self, sent: Sent) -> None:
+        """Record the newest mark that is old enough to rely on, and delete those before it."""
+        now = time.monotonic()
+        old = [feed for at, feed in sent.marks if now - at >= BOUND_SECONDS]
+        if not old:
+            return
+        self._advance(sent.feed, old[-1])
+        stale = [feed.mark for feed in (sent.feed, *old[:-1]) if feed.mark]
+        sent.feed, sent.marks = old[-1], sent.marks[len(old) :]
+        self._faces.delete(stale)
+
+    def _advance(self, feed: Feed, to: Feed) -> None:
+        if not self._store.feeds.advance(feed, to):
+            raise FedElsewhere
+
+
+def take(pieces: Iterable[FaceChanges], most: int) -> FaceChanges | None:
+    """The first pieces of a change sequence as one, until it has `most` faces; None if it is empty."""
+    taken: list[FaceChanges] = []
+    for piece in pieces:
+        taken.append(piece)
+        if sum(len(each.came.faces) + len(each.gone) for each in taken) >= most:
+            break
+    if not taken:
+        return None
+    came = FaceBlock.join([each.came for each in taken])
+    return FaceChanges(taken[-1].sequence, came, np.concatenate([each.gone for each in taken]))
