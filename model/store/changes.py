@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Select, bindparam, exists, func, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, exists, func, select, update
 
 from sameface.model.faces import Floats, Keys
-from sameface.model.store.databases.database import Database, damaged
+from sameface.model.store.databases.database import Database, Now, damaged, database_of
 from sameface.model.store.databases.tables import changes, collections, faces
 from sameface.model.store.records import Collection, FaceBlock, FaceChanges
 
@@ -19,6 +19,18 @@ FACES_BY_KEY = (
     .where(faces.c.collection == bindparam("collection"))
     .where(faces.c.key.in_(bindparam("keys", expanding=True)))
     .order_by(faces.c.key)
+)
+
+# Built once: every write runs it.
+NUMBER_CHANGES = (
+    update(collections)
+    .where(collections.c.key == bindparam("of"))
+    .values(
+        revision=collections.c.revision + bindparam("changes"),
+        people=collections.c.people + bindparam("more_people"),
+        faces=collections.c.faces + bindparam("more_faces"),
+    )
+    .returning(collections.c.revision, Now())
 )
 
 
@@ -100,20 +112,39 @@ def record_changes(
     collection: Collection,
     kind: str,
     changed: Sequence[tuple[int, int | None]],
+    *,
+    people: int = 0,
+    faces: int = 0,
 ) -> int:
     """Append a change of `kind` to the sequence for each person key and face key, or None, in `changed`.
 
-    One UPDATE takes all the numbers, so that no two transactions ever get the same one. Returns the last one:
-    the collection's revision.
+    The numbers are taken as `number_changes` says. Returns the last one: the collection's revision.
     """
-    last: int = connection.execute(
-        update(collections)
-        .where(collections.c.key == collection.key)
-        .values(revision=collections.c.revision + len(changed))
-        .returning(collections.c.revision)
-    ).scalar_one()
+    last, _ = number_changes(connection, collection, len(changed), people=people, faces=faces)
+    rows = describe_changes(collection, kind, changed, last)
+    database_of(connection).append(connection, {changes: rows})
+    return last
+
+
+def number_changes(
+    connection: Connection, collection: Collection, count: int, *, people: int, faces: int
+) -> tuple[int, float]:
+    """Take `count` numbers of the change sequence, and add to the collection's counters.
+
+    One UPDATE takes all the numbers, so that no two transactions ever get the same one. `people` and `faces`
+    are negative after a deletion. Returns the last number, and the time by the database's clock.
+    """
+    values = {"of": collection.key, "changes": count, "more_people": people, "more_faces": faces}
+    last, now = connection.execute(NUMBER_CHANGES, values).one()
+    return last, now
+
+
+def describe_changes(
+    collection: Collection, kind: str, changed: Sequence[tuple[int, int | None]], last: int
+) -> list[dict[str, Any]]:
+    """The rows of changes whose numbers end with `last`."""
     first = last - len(changed) + 1
-    rows = [
+    return [
         {
             "collection": collection.key,
             "sequence": first + place,
@@ -123,8 +154,6 @@ def record_changes(
         }
         for place, (person, face) in enumerate(changed)
     ]
-    connection.execute(insert(changes), rows)
-    return last
 
 
 def select_faces(collection: Collection) -> Select[tuple[int, int, bytes]]:

@@ -14,7 +14,6 @@ from sqlalchemy import (
     or_,
     select,
     true,
-    update,
 )
 
 from sameface.model.actor import current_actor
@@ -25,9 +24,15 @@ from sameface.model.store.databases.database import Database
 from sameface.model.store.databases.tables import collections
 from sameface.model.store.records import Binding, Collection
 
-# Built once: every search runs this query, and SQLAlchemy takes longer to build it than SQLite to run it.
+# Built once: every search or write runs one, and SQLAlchemy takes longer to build it than SQLite to run it.
 COLLECTION_NAMED = select(collections).where(
     (collections.c.name == bindparam("name")) & collections.c.draft.is_(None)
+)
+
+LOCK_COLLECTION = (
+    select(collections.c.key)
+    .where((collections.c.key == bindparam("of")) & (collections.c.name == bindparam("name")))
+    .with_for_update()
 )
 
 
@@ -162,15 +167,6 @@ def refuse_gone(connection: Connection, collection: Collection) -> None:
 
     Every write begins with it, because it locks the collection's row: a collection has one writer at a time.
     """
-    same = (collections.c.key == collection.key) & (collections.c.name == collection.name)
-    if not connection.execute(select(collections.c.key).where(same).with_for_update()).first():
+    same = {"of": collection.key, "name": collection.name}
+    if not connection.execute(LOCK_COLLECTION, same).first():
         raise CollectionNotFound(f"There is no collection {collection.name!r} any more.")
-
-
-def add_to_counters(connection: Connection, collection: Collection, *, people: int, faces: int) -> None:
-    """Add to the collection's counters of people and faces; negative numbers after a deletion."""
-    connection.execute(
-        update(collections)
-        .where(collections.c.key == collection.key)
-        .values(people=collections.c.people + people, faces=collections.c.faces + faces)
-    )

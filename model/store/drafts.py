@@ -23,8 +23,8 @@ from sqlalchemy import (
 
 from sameface.model.errors import AlreadyExists, UpkeepRunning
 from sameface.model.store.access.audit import Entry, record_entry
-from sameface.model.store.changes import record_changes
-from sameface.model.store.collections import add_to_counters, insert_collection, refuse_gone
+from sameface.model.store.changes import number_changes, record_changes
+from sameface.model.store.collections import insert_collection, refuse_gone
 from sameface.model.store.databases.database import UPKEEP
 from sameface.model.store.databases.tables import collections, faces, people, remembered_responses
 from sameface.model.store.people.people import restore_face
@@ -234,4 +234,4 @@ def mirror(connection: Connection, old: Collection, draft: Collection) -> None:
         .where((people.c.collection == draft.key) & twin_in(old) & changed)
         .values({column: twins.c[column] for column in MIRRORED})
     )
-    add_to_counters(connection, draft, people=came - left, faces=-len(gone))
+    number_changes(connection, draft, 0, people=came - left, faces=-len(gone))

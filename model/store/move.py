@@ -93,7 +93,7 @@ def copy_table(source: Connection, new: Database, copy: Connection, table: Table
     total = count_rows(source, table)
     for rows in read_blocks(source, table, last):
         with copy.begin():
-            new.append(copy, table, rows)
+            new.append(copy, {table: [row._asdict() for row in rows]})
         done += len(rows)
         progress(f"moving {table.name}", done, total)
 

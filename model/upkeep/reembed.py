@@ -30,7 +30,7 @@ from sameface.model.store.drafts import (
     read_missing,
     replace_with_draft,
 )
-from sameface.model.store.people.people import add_people
+from sameface.model.store.people.newcomers import add_people
 from sameface.model.store.records import Binding, Collection, NewPerson
 from sameface.model.store.store import Store
 

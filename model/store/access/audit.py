@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Select, bindparam, insert, select, update
 
 from sameface.model.actor import Actor, current_actor
 from sameface.model.errors import EntryNotFound
-from sameface.model.store.databases.database import Database
+from sameface.model.store.databases.database import Database, database_of
 from sameface.model.store.databases.tables import audit, chains
 from sameface.model.store.records import Collection, write_time
 
@@ -25,7 +25,6 @@ DECISIONS = ("verify", "identify")
 
 # Built once: every change and every block of decisions runs them.
 HEAD_OF = select(chains).where(chains.c.chain == bindparam("of")).with_for_update()
-APPEND = insert(audit)
 MOVE_HEAD = (
     update(chains)
     .where(chains.c.chain == bindparam("of"))
@@ -149,17 +148,27 @@ def record_entry(connection: Connection, entry: Entry) -> None:
 
 def record_entries(connection: Connection, entries: Sequence[Entry]) -> None:
     """Append entries to the chain of the connection, in their order."""
-    if not entries:
-        return
-    chain, number, digest = find_head(connection)
+    if entries:
+        rows = chain_entries(find_head(connection), entries)
+        database_of(connection).append(connection, {audit: rows})
+        move_head(connection, rows[-1])
+
+
+def chain_entries(head: tuple[str, int, str], entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """The rows of entries that come after the `head` of a chain, in their order."""
+    chain, number, digest = head
     rows = []
     for entry in entries:
         number += 1
         columns = entry.to_columns()
         digest = hash_entry(digest, describe_columns(f"{chain}.{number}", columns))
         rows.append(columns | {"chain": chain, "number": number, "hash": digest})
-    connection.execute(APPEND, rows)
-    connection.execute(MOVE_HEAD, {"of": chain, "number": number, "hash": digest})
+    return rows
+
+
+def move_head(connection: Connection, last: dict[str, Any]) -> None:
+    """Have the chain of the row `last` end with it."""
+    connection.execute(MOVE_HEAD, {"of": last["chain"], "number": last["number"], "hash": last["hash"]})
 
 
 def find_head(connection: Connection) -> tuple[str, int, str]:

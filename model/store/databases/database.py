@@ -2,15 +2,18 @@
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, Engine, Float, Row, Table
+from sqlalchemy import Connection, Engine, Float, Table, insert
 from sqlalchemy.sql.functions import FunctionElement
 
 from sameface.model.errors import StoreDamaged
+
+# By table: rows to insert; the first row of a table has all the columns that are to be set.
+Rows: TypeAlias = Mapping[Table, Sequence[Mapping[str, Any]]]
 
 # The names of the locks between processes.
 OPENING = "opening"  # create the tables, or bring them to this version
@@ -58,9 +61,15 @@ class Database(ABC):
     def set_counters(self, connection: Connection, counters: dict[str, int]) -> None:
         """Have the keys of each table go on after its counter."""
 
-    def append(self, connection: Connection, table: Table, rows: Sequence[Row[Any]]) -> None:
-        """Insert many rows as they were read from another database, with their keys."""
-        connection.execute(table.insert(), [dict(row._mapping) for row in rows])
+    @abstractmethod
+    def draw_keys(self, connection: Connection, counts: Mapping[Table, int]) -> list[list[int]]:
+        """For each table as many new keys as `counts` says, in rising order."""
+
+    def append(self, connection: Connection, rows: Rows) -> None:
+        """Insert rows into tables, in the order of the tables."""
+        for table, some in rows.items():
+            if some:
+                connection.execute(insert(table).inline(), some)  # inline: no key is returned
 
     @abstractmethod
     def folder_of(self, store_id: str) -> Path:
@@ -115,6 +124,12 @@ class Database(ABC):
     def _pinned_snapshot(self) -> AbstractContextManager[Connection] | None:
         connection = getattr(self.thread, "snapshot", None)
         return nullcontext(connection) if connection else None
+
+
+def database_of(connection: Connection) -> Database:
+    """The database that a connection belongs to: its engine has the option `database`."""
+    database: Database = connection.get_execution_options()["database"]
+    return database
 
 
 class Now(FunctionElement[float]):

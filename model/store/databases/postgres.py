@@ -1,16 +1,14 @@
 """What is particular to PostgreSQL: its connections, its locks, its clock, its types and its errors."""
 
 import select as waiting
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.types.json import Json
-from sqlalchemy import JSON, Connection, Engine, Row, Table, create_engine, event, text
+from sqlalchemy import Connection, Engine, Table, create_engine, event, text
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.ext.compiler import compiles
@@ -24,7 +22,8 @@ from sameface.model.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from sameface.model.store.databases.database import Database, Now, damaged
+from sameface.model.store.databases.database import Database, Now, Rows, damaged
+from sameface.model.store.databases.postgres_rows import append_rows, draw_keys
 from sameface.model.store.databases.tables import COUNTED, Text
 
 POOL = 8  # connections that are kept open; there are as many as threads that need one
@@ -83,7 +82,7 @@ class PostgresDatabase(Database):
     def __init__(self, place: SharedGallery) -> None:
         super().__init__()
         self._folder = place.folder
-        self._writer = open_engine(place.url)
+        self._writer = open_engine(place.url).execution_options(database=self)
         self._autocommit = self._writer.execution_options(isolation_level="AUTOCOMMIT")
         self.reader = self._writer.execution_options(
             isolation_level="REPEATABLE READ", postgresql_readonly=True
@@ -156,22 +155,14 @@ class PostgresDatabase(Database):
             if counters[table]:
                 connection.execute(last, {"table": table, "column": column, "last": counters[table]})
 
-    def append(self, connection: Connection, table: Table, rows: Sequence[Row[Any]]) -> None:
-        """Insert many rows by COPY, which is several times as fast as INSERT."""
-        driver: Any = connection.connection.dbapi_connection
-        names = sql.SQL(", ").join(map(sql.Identifier, table.columns.keys()))
-        copy = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table.name), names)
-        is_json = [isinstance(column.type, JSON) for column in table.columns]
-        may_lack = [column.nullable for column in table.columns]
+    def draw_keys(self, connection: Connection, counts: Mapping[Table, int]) -> list[list[int]]:
+        """For each table as many new keys as `counts` says, all in one statement."""
+        return draw_keys(connection, counts)
+
+    def append(self, connection: Connection, rows: Rows) -> None:
+        """Insert rows into tables: a few by one statement for all tables, many by COPY."""
         try:
-            with driver.cursor() as cursor, cursor.copy(copy) as target:
-                for row in rows:
-                    target.write_row(
-                        [
-                            Json(value) if json and not (value is None and null) else value
-                            for value, json, null in zip(row, is_json, may_lack, strict=True)
-                        ]
-                    )
+            append_rows(connection, rows)
         except psycopg.Error as error:
             raise name_failure(error) or error from None
 

@@ -2,12 +2,12 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Table
 from sqlalchemy.ext.compiler import compiles
 
 from sameface.model.errors import StoreRefused
@@ -50,7 +50,7 @@ class SqliteDatabase(Database):
         self._closed = False
         self._autocommit = open_engine(path, None, mode)
         self.reader = open_engine(path, "BEGIN", mode)
-        self._writer = open_engine(path, "BEGIN IMMEDIATE", mode)
+        self._writer = open_engine(path, "BEGIN IMMEDIATE", mode).execution_options(database=self)
         self._opened: list[Connection] = []  # the autocommit connections of all threads
 
     def newest(self) -> AbstractContextManager[Connection]:
@@ -87,6 +87,12 @@ class SqliteDatabase(Database):
         """By table: the last number that was drawn for its key; none is ever drawn again."""
         rows = connection.exec_driver_sql("SELECT name, seq FROM sqlite_sequence")
         return {row.name: row.seq for row in rows}
+
+    def draw_keys(self, connection: Connection, counts: Mapping[Table, int]) -> list[list[int]]:
+        """The keys after the last ones that were drawn: whoever writes is alone, and SQLite counts them."""
+        last = self.read_counters(connection)
+        first = {table: last.get(table.name, 0) + 1 for table in counts}
+        return [list(range(first[table], first[table] + count)) for table, count in counts.items()]
 
     def set_counters(self, connection: Connection, counters: dict[str, int]) -> None:
         """Have the keys of each table go on after its counter."""

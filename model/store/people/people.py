@@ -1,19 +1,19 @@
 """People and their faces in the store: enrol, read, change, delete."""
 
-import time
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, select, update
 
-from sameface.model.errors import AlreadyExists, FaceNotFound, PersonNotFound
+from sameface.model.errors import FaceNotFound, PersonNotFound
 from sameface.model.faces import Floats
-from sameface.model.store.access.audit import Entry, record_entries, record_entry
+from sameface.model.store.access.audit import Entry, record_entry
 from sameface.model.store.changes import read_embeddings, record_changes
-from sameface.model.store.collections import add_to_counters, has_quota, refuse_gone, refuse_over_quota
+from sameface.model.store.collections import has_quota, refuse_gone, refuse_over_quota
 from sameface.model.store.databases.database import Database
 from sameface.model.store.databases.tables import faces, people
-from sameface.model.store.idempotency import find_responses, remember_responses
+from sameface.model.store.idempotency import find_responses
+from sameface.model.store.people.newcomers import add_people, find_people
 from sameface.model.store.records import (
     Collection,
     NewFace,
@@ -50,8 +50,7 @@ class People:
                 newcomers = [new for new, response in pairs if response.idempotency_key not in earlier]
                 responses = [each for each in responses if each.idempotency_key not in earlier]
             refuse_over_quota(connection, "faces", sum(len(newcomer.faces) for newcomer in newcomers))
-            add_people(connection, collection, newcomers)
-            remember_responses(connection, collection, responses)
+            add_people(connection, collection, newcomers, responses)
         return earlier
 
     def get(self, collection: Collection, person_id: str) -> Person:
@@ -103,8 +102,7 @@ class People:
             ).scalar_one_or_none()
             if gone is None:
                 raise FaceNotFound(f"The person {person_id!r} has no face {face_id!r}.")
-            add_to_counters(connection, collection, people=0, faces=-1)
-            revision = record_changes(connection, collection, "delete", [(person, gone)])
+            revision = record_changes(connection, collection, "delete", [(person, gone)], faces=-1)
             what = {"person_id": person_id, "revision": revision, "details": {"face_ids": [face_id]}}
             record_entry(connection, Entry.about(collection, "forget_face", **what))
         self._database.forget_log_soon()
@@ -143,121 +141,19 @@ def find_person(connection: Connection, collection: Collection, person_id: str) 
     return found[person_id]
 
 
-def find_people(connection: Connection, collection: Collection, person_ids: Sequence[str]) -> dict[str, int]:
-    """The keys of people by id; unknown ids are left out."""
-    wanted = select(people.c.person_id, people.c.key).where(
-        (people.c.collection == collection.key) & people.c.person_id.in_(person_ids)
-    )
-    return {row.person_id: row.key for row in connection.execute(wanted)}
-
-
-def add_people(connection: Connection, collection: Collection, newcomers: Sequence[NewPerson]) -> None:
-    """Add people with their faces; raises if `may_exist` or `must_exist` of a newcomer is not fulfilled."""
-    known = find_people(connection, collection, [newcomer.person_id for newcomer in newcomers])
-    new: dict[str, NewPerson] = {}
-    for newcomer in newcomers:
-        if newcomer.person_id not in known and newcomer.person_id not in new:
-            if newcomer.must_exist:
-                raise PersonNotFound(f"There is no person {newcomer.person_id!r} in {collection.name!r}.")
-            new[newcomer.person_id] = newcomer
-        elif not (newcomer.may_exist or newcomer.must_exist):
-            raise AlreadyExists(
-                f"There is a person {newcomer.person_id!r} in {collection.name!r} already: add the faces to"
-                f" this person (POST .../people/{newcomer.person_id}/faces), or choose another id."
-            )
-    known |= insert_people(connection, collection, list(new.values()))
-    added, revision = add_faces(connection, collection, known, newcomers)
-    add_to_counters(connection, collection, people=len(new), faces=added)
-    if collection.draft is None:  # a draft is in the audit once it is published
-        record_newcomers(connection, collection, newcomers, known.keys() - new.keys(), revision)
-
-
-def record_newcomers(
-    connection: Connection,
-    collection: Collection,
-    newcomers: Sequence[NewPerson],
-    known: Set[str],
-    revision: int,
-) -> None:
-    """Put each newcomer into the audit: enrolled, or with faces added to a person who was `known`."""
-    entries, seen = [], set(known)
-    for newcomer in newcomers:
-        action = "add_faces" if newcomer.person_id in seen else "enroll_person"
-        seen.add(newcomer.person_id)
-        face_ids = [face.face_id for face in newcomer.faces]
-        what = {"person_id": newcomer.person_id, "revision": revision, "details": {"face_ids": face_ids}}
-        entries.append(Entry.about(collection, action, **what))
-    record_entries(connection, entries)
-
-
-def insert_people(
-    connection: Connection, collection: Collection, newcomers: Sequence[NewPerson]
-) -> dict[str, int]:
-    """Insert people, all in one statement; returns their keys by id."""
-    rows = [
-        {
-            "collection": collection.key,
-            "person_id": newcomer.person_id,
-            "name": newcomer.name,
-            "metadata": newcomer.metadata,
-            "created_at": time.time() if newcomer.created_at is None else newcomer.created_at,
-        }
-        for newcomer in newcomers
-    ]
-    if not rows:
-        return {}
-    added = connection.execute(
-        insert(people).returning(people.c.person_id, people.c.key, sort_by_parameter_order=True), rows
-    )
-    return {row.person_id: row.key for row in added}
-
-
 def remove_person(connection: Connection, collection: Collection, person: int) -> tuple[int, int]:
     """Delete a person with all faces and crops; returns the collection's revision and the number of faces."""
     gone = connection.execute(select(faces.c.key).where(faces.c.person == person)).scalars().all()
     connection.execute(delete(people).where(people.c.key == person))
-    add_to_counters(connection, collection, people=-1, faces=-len(gone))
     changed = [(person, face) for face in gone] or [(person, None)]
-    return record_changes(connection, collection, "delete", changed), len(gone)
+    fewer = {"people": -1, "faces": -len(gone)}
+    return record_changes(connection, collection, "delete", changed, **fewer), len(gone)
 
 
 def describe_forgotten(collection: Collection, person_id: str, revision: int, count: int) -> Entry:
     """The entry of the audit for a person who was deleted with `count` faces."""
     what = {"person_id": person_id, "revision": revision, "details": {"faces": count}}
     return Entry.about(collection, "forget_person", **what)
-
-
-def add_faces(
-    connection: Connection, collection: Collection, keys: dict[str, int], newcomers: Sequence[NewPerson]
-) -> tuple[int, int]:
-    """Insert the newcomers' faces and record the changes; `keys` are person keys by id.
-
-    Returns the number of faces, and the collection's revision.
-    """
-    rows = [
-        {
-            "collection": collection.key,
-            "person": keys[newcomer.person_id],
-            "face_id": face.face_id,
-            "embedding": face.embedding.astype("<f4").tobytes(),
-            "quality": face.quality,
-            "bundle": collection.bundle,
-            "identity": collection.identity,
-            "photo": face.photo,
-            "crop": face.crop if collection.store_crops else None,
-            "details": face.details,
-            "created_at": time.time() if face.created_at is None else face.created_at,
-        }
-        for newcomer in newcomers
-        for face in newcomer.faces
-    ]
-    if not rows:
-        return 0, collection.revision
-    added = connection.execute(
-        insert(faces).returning(faces.c.person, faces.c.key, sort_by_parameter_order=True), rows
-    )
-    revision = record_changes(connection, collection, "enrol", [(row.person, row.key) for row in added])
-    return len(rows), revision
 
 
 def read_people(connection: Connection, which: ColumnElement[bool], limit: int) -> list[Person]:

@@ -7,18 +7,11 @@ from sqlalchemy import delete, select
 
 from sameface.model.store.access.audit import Entry, record_entries, record_entry
 from sameface.model.store.changes import record_changes
-from sameface.model.store.collections import add_to_counters, refuse_gone
+from sameface.model.store.collections import refuse_gone
 from sameface.model.store.databases.database import Database
 from sameface.model.store.databases.tables import faces, people
-from sameface.model.store.people.people import (
-    add_faces,
-    add_people,
-    describe_forgotten,
-    find_person,
-    record_newcomers,
-    remove_person,
-    restore_face,
-)
+from sameface.model.store.people.newcomers import add_faces, add_people
+from sameface.model.store.people.people import describe_forgotten, find_person, remove_person, restore_face
 from sameface.model.store.records import Collection, NewPerson
 
 
@@ -42,9 +35,9 @@ class Wholesale:
             connection.execute(delete(people).where(people.c.collection == collection.key))
             owned = Counter({person_id: 0 for person_id, _, _ in everybody})
             owned.update(person_id for person_id, _, face in everybody if face is not None)
-            add_to_counters(connection, collection, people=-len(owned), faces=-owned.total())
             gone = [(person, face) for _, person, face in everybody]
-            revision = record_changes(connection, collection, "delete", gone)
+            fewer = {"people": -len(owned), "faces": -owned.total()}
+            revision = record_changes(connection, collection, "delete", gone, **fewer)
             record_entries(
                 connection,
                 [
@@ -77,9 +70,7 @@ class Wholesale:
                 moved = NewPerson(into, [restore_face(row, collection) for row in connection.execute(owned)])
                 revision, gone = remove_person(connection, collection, source)
                 record_entry(connection, describe_forgotten(collection, person_id, revision, gone))
-                _, revision = add_faces(connection, collection, {into: target}, [moved])
-                add_to_counters(connection, collection, people=0, faces=gone)
-                record_newcomers(connection, collection, [moved], frozenset([into]), revision)
+                add_faces(connection, collection, target, moved)
         self._database.forget_log_soon()
 
     def part(self, collection: Collection, person_id: str, face_ids: Sequence[str] | None = None) -> None:
@@ -98,9 +89,8 @@ class Wholesale:
                 record_entry(connection, describe_forgotten(collection, person_id, revision, gone))
             elif rows:
                 connection.execute(delete(faces).where(meant))
-                add_to_counters(connection, collection, people=0, faces=-len(rows))
                 gone_faces = [(person, row.key) for row in rows]
-                revision = record_changes(connection, collection, "delete", gone_faces)
+                revision = record_changes(connection, collection, "delete", gone_faces, faces=-len(rows))
                 found = {"face_ids": [row.face_id for row in rows]}
                 what = {"person_id": person_id, "revision": revision, "details": found}
                 record_entry(connection, Entry.about(collection, "forget_face", **what))

@@ -11,7 +11,9 @@ import pytest
 
 from sameface.model.data_folder import SharedGallery
 from sameface.model.errors import BackupRefused, InvalidArgument, StoreRefused, StoreUnavailable
+from sameface.model.store.collections import refuse_gone
 from sameface.model.store.databases.migrations import VERSION
+from sameface.model.store.people.newcomers import add_people
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from sameface.model.upkeep.backup import back_up
@@ -53,8 +55,6 @@ def test_a_collection_has_one_writer_and_others_do_not_wait_for_it(stores: list[
     first, second = (here.collections.create(name, BINDING)[0] for name in ("first", "second"))
     waiting = threading.Thread(target=lambda: there.people.enroll(first, somebody(2)))
     with here.writing() as connection:
-        from sameface.model.store.people.people import add_people, refuse_gone
-
         refuse_gone(connection, first)
         waiting.start()
         there.people.enroll(second, somebody(1))
