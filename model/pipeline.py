@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from PIL import Image
 
 from sameface.model.bundles.bundle import find_folder, load_bundle
 from sameface.model.data_folder import DataFolder, GalleryPlace
@@ -21,6 +20,7 @@ from sameface.model.faces import (
     Face,
     FaceWithEmbedding,
     Photo,
+    Pixels,
     Value,
 )
 from sameface.model.observer import SILENT, Observer, Stopwatch
@@ -28,7 +28,7 @@ from sameface.model.photo.align import CropShape, align_face, fit_similarity
 from sameface.model.photo.choose_face import choose_faces
 from sameface.model.photo.detect import Detector, DetectorOptions
 from sameface.model.photo.embed import Embedder, open_embedder
-from sameface.model.photo.image import ImageLimits, decode_coarsely, decode_image
+from sameface.model.photo.image import ImageLimits, decode_coarsely, decode_pixels
 from sameface.model.photo.pixel_budget import PixelBudget
 from sameface.model.photo.quality import assess_quality
 from sameface.model.runtime.device import available_cores, select_device
@@ -138,10 +138,10 @@ class FaceFinder:
         with stopwatch.stage("detect"):
             detected = [face for face in self.detector.detect(image) if face.score >= min_score]
         self.observer.faces(len(detected))
-        chosen = choose_faces(policy, detected, image.size)[: self.options.max_faces]
+        chosen = choose_faces(policy, detected, image.shape[1::-1])[: self.options.max_faces]
         if scale > 1 and any(self.is_coarse(face) for face in chosen):
             with stopwatch.stage("decode"):
-                image = decode_image(photo, self.options.limits)
+                image = decode_pixels(photo, self.options.limits)
             chosen, scale = [face.enlarge(scale) for face in chosen], 1
         with stopwatch.stage("align"):
             faces = [self.align(image, face, scale) for face in chosen]
@@ -152,7 +152,7 @@ class FaceFinder:
         enlargement, _ = fit_similarity(face.landmarks, self.crop_shape.template)
         return abs(enlargement) > 1
 
-    def align(self, image: Image.Image, face: DetectedFace, scale: int) -> AlignedFace:
+    def align(self, image: Pixels, face: DetectedFace, scale: int) -> AlignedFace:
         """The face in pixels of the photo, with crop and quality; `image` is the photo reduced by `scale`."""
         crop = align_face(image, face.landmarks, *self.crop_shape)
         shown = face.enlarge(scale) if scale > 1 else face
@@ -266,9 +266,9 @@ class Pipeline(FaceFinder):
     def warm_up(self) -> None:
         """Run every session once, so that the first request is not slower."""
         width, height = self.crop_shape.size
-        photo = Image.new("RGB", (self.options.detection.max_side,) * 2)
+        side = self.options.detection.max_side
         for _ in range(self.options.threads):  # the pools lend their idle sessions in turn
-            self.detector.detect(photo)
+            self.detector.detect(np.zeros((side, side, 3), np.uint8))
             self.embedder.embed([np.zeros((height, width, 3), np.uint8)])
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -52,10 +53,15 @@ class Bundle:
         hashes = {"sha256": self.sha256, "identity": self.identity}
         return {field: getattr(self.contract, field) for field in shown} | hashes
 
-    def preprocess(self, images: Pixels) -> Floats:
-        """RGB images (batch, height, width, 3) as the network's input (batch, 3, height, width)."""
+    def preprocess(self, images: Pixels, canvas: Sequence[int] | None = None) -> Floats:
+        """RGB images (batch, height, width, 3) as the network's input (batch, 3, height, width).
+
+        With a `canvas` (height, width) they lie in the top left corner of a black one.
+        """
+        count, height, width, _ = images.shape
         ordered = images[..., ::-1] if self.contract.colour_order == "bgr" else images
-        pixels = np.ascontiguousarray(ordered.transpose(0, 3, 1, 2), np.float32)
+        pixels = np.zeros((count, 3, *(canvas or (height, width))), np.float32)
+        pixels[:, :, :height, :width] = ordered.transpose(0, 3, 1, 2)
         if any(self.contract.mean):
             pixels -= np.array(self.contract.mean, np.float32).reshape(3, 1, 1)
         if self.contract.std != (1.0, 1.0, 1.0):

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
-
 from sameface.model.errors import SamefaceError, UnsupportedImage
 from sameface.model.faces import Floats
 from sameface.model.observer import Progress
 from sameface.model.parallel import work_through
-from sameface.model.photo.image import decode_image, read_photo
+from sameface.model.photo.image import decode_pixels, read_photo
 from sameface.model.pipeline import Pipeline
 
 Embed: TypeAlias = Callable[[bytes], Floats]
@@ -54,10 +52,10 @@ def embed_photo(pipeline: Pipeline, photo: bytes) -> Floats:
 
 def embed_crop(pipeline: Pipeline, photo: bytes) -> Floats:
     """The embedding of an aligned crop, which must have the recogniser's input size."""
-    image, size = decode_image(photo, pipeline.options.limits), pipeline.embedder.bundle.contract.input_size
-    if image.size != size:
+    image, size = decode_pixels(photo, pipeline.options.limits), pipeline.embedder.bundle.contract.input_size
+    if image.shape[1::-1] != size:
         raise UnsupportedImage(f"A crop must have {size[0]} x {size[1]} pixels.")
-    return pipeline.embedder.embed([np.asarray(image)])[0].values
+    return pipeline.embedder.embed([image])[0].values
 
 
 def embed_all(

@@ -32,38 +32,44 @@ def fit_similarity(source: Sequence[Point], target: Sequence[Point]) -> tuple[co
 
 
 def align_face(
-    image: Image.Image, landmarks: Sequence[Point], template: Sequence[Point], size: tuple[int, int]
+    image: Pixels, landmarks: Sequence[Point], template: Sequence[Point], size: tuple[int, int]
 ) -> Pixels:
     """The crop of `size` (width, height) in which the landmarks lie on the template."""
     a, b = fit_similarity(landmarks, template)
-    image, a, b = shrink_around_crop(image, a, b, size)
+    part, a, b = cut_around_crop(image, a, b, size)
     # Pillow takes the inverse transform, crop to image, and puts the centre of a pixel at (0.5, 0.5).
     back = 1 / a
     half = complex(0.5, 0.5)
     shift = -b * back + half - half * back
     coefficients = (back.real, -back.imag, shift.real, back.imag, back.real, shift.imag)
-    crop = image.transform(size, Image.Transform.AFFINE, coefficients, Image.Resampling.BILINEAR)
+    crop = part.transform(size, Image.Transform.AFFINE, coefficients, Image.Resampling.BILINEAR)
     return np.asarray(crop)  # (height, width, 3)
 
 
-def shrink_around_crop(
-    image: Image.Image, a: complex, b: complex, size: tuple[int, int]
+def cut_around_crop(
+    image: Pixels, a: complex, b: complex, size: tuple[int, int]
 ) -> tuple[Image.Image, complex, complex]:
-    """The part of the image under the crop, reduced by a whole factor, with the `a` and `b` that fit it.
+    """The part of the image under the crop, with the `a` and `b` that fit it.
 
-    Averaging comes first because bilinear sampling alone would skip most pixels of a large face.
+    If the crop is at most half as large, the part is reduced by a whole factor: averaging comes first because
+    bilinear sampling alone would skip most pixels of a large face.
     """
-    factor = floor(1 / abs(a))
-    if factor < 2:
-        return image, a, b
     corners = [(complex(x, y) - b) / a for x in (0, size[0]) for y in (0, size[1])]
-    left = max(0, floor(min(corner.real for corner in corners)))
-    top = max(0, floor(min(corner.imag for corner in corners)))
-    right = min(image.width, floor(max(corner.real for corner in corners)) + 1)
-    bottom = min(image.height, floor(max(corner.imag for corner in corners)) + 1)
-    if right - left < factor or bottom - top < factor:
-        return image, a, b
-    small = image.reduce(factor, box=(left, top, right, bottom))
-    # The centre of pixel k of `small` is that of pixel left + k * factor + (factor - 1) / 2 of the image.
+    factor = max(1, floor(1 / abs(a)))
+    margin = 2 if factor == 1 else 1  # the last pixel of the crop may lie between the last two of the part
+    left, right = span([corner.real for corner in corners], image.shape[1], margin)
+    top, bottom = span([corner.imag for corner in corners], image.shape[0], margin)
+    part = Image.fromarray(image[top:bottom, left:right])
+    if factor > min(part.size):
+        factor = 1
+    if factor > 1:
+        part = part.reduce(factor)
+    # The centre of pixel k of `part` is that of pixel left + k * factor + (factor - 1) / 2 of the image.
     origin = complex(left + (factor - 1) / 2, top + (factor - 1) / 2)
-    return small, a * factor, a * origin + b
+    return part, a * factor, a * origin + b
+
+
+def span(places: Sequence[float], length: int, margin: int) -> tuple[int, int]:
+    """The first pixel under `places`, and `margin` after the last, within a side of `length`; never empty."""
+    first = min(max(0, floor(min(places))), length - 1)
+    return first, max(first + 1, min(length, floor(max(places)) + margin))

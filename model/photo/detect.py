@@ -6,13 +6,15 @@ import numpy as np
 from PIL import Image
 
 from sameface.model.bundles.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
-from sameface.model.faces import Box, DetectedFace, Floats
+from sameface.model.faces import Box, DetectedFace, Floats, Pixels
 from sameface.model.runtime.session_pool import SessionPool
 
 MULTIPLE = max(DETECTOR_STRIDES)  # the input's sides are multiples of it, so that every stride divides them
 OUTPUTS = [f"{part}_{stride}" for part in DETECTOR_PARTS for stride in DETECTOR_STRIDES]
 MAX_OVERLAP = 0.3  # intersection over union beyond which the box of the lower score is dropped
 MAX_LOG_SIZE = 6.0  # e^6 strides: larger than any input, and finite
+LIKELY = 0.999  # of the square of the lowest score: what may reach it, whichever way it is rounded
+NO_ROWS = np.empty((0, 15), np.float32)
 RETRY_SCALE = 0.4  # of a second try: a face that fills the photo is too large for the detector
 
 
@@ -32,51 +34,49 @@ class Detector:
         self.sessions = sessions
         self.options = options
 
-    def detect(self, image: Image.Image) -> list[DetectedFace]:
+    def detect(self, image: Pixels) -> list[DetectedFace]:
         """Every face in the image, highest score first; if none is found, a smaller scale is tried."""
-        scale = min(1.0, self.options.max_side / max(image.size))
+        scale = min(1.0, self.options.max_side / max(image.shape[:2]))
         return self.detect_at(image, scale) or self.detect_at(image, scale * RETRY_SCALE)
 
-    def detect_at(self, image: Image.Image, scale: float) -> list[DetectedFace]:
+    def detect_at(self, image: Pixels, scale: float) -> list[DetectedFace]:
         """The faces that are found in the image at `scale`, in pixels of the full image."""
-        canvas = draw_on_canvas(image, scale)
-        pixels = self.bundle.preprocess(canvas[np.newaxis])  # (1, 3, height, width)
+        height, width, _ = image.shape
+        small = resize(image, scale)
+        canvas = [-(-side // MULTIPLE) * MULTIPLE for side in small.shape[:2]]
+        pixels = self.bundle.preprocess(small[np.newaxis], canvas)  # (1, 3, height, width)
         outputs = dict(zip(OUTPUTS, self.sessions.run(pixels, OUTPUTS), strict=True))
-        width, min_score = canvas.shape[1], self.options.min_score
-        found = np.concatenate(
-            [decode_stride(outputs, stride, width, min_score) for stride in DETECTOR_STRIDES]
-        )
-        found[:, :14] *= max(image.size) / max(1, round(max(image.size) * scale))
-        return to_faces(suppress_overlaps(found), image.size)
+        min_score = self.options.min_score
+        found = [decode_stride(outputs, stride, canvas[1], min_score) for stride in DETECTOR_STRIDES]
+        kept = suppress_overlaps(np.concatenate(found))
+        kept[:, :14] *= max(width, height) / max(small.shape[:2])
+        return to_faces(kept, (width, height))
 
 
-def draw_on_canvas(image: Image.Image, scale: float) -> np.ndarray:
-    """The scaled image in the top left corner of a black canvas whose sides are multiples of `MULTIPLE`."""
-    width, height = (max(1, round(side * scale)) for side in image.size)
-    small = (
-        image if (width, height) == image.size else image.resize((width, height), Image.Resampling.BILINEAR)
-    )
-    canvas = np.zeros((-(-height // MULTIPLE) * MULTIPLE, -(-width // MULTIPLE) * MULTIPLE, 3), np.uint8)
-    canvas[:height, :width] = np.asarray(small)
-    return canvas
+def resize(image: Pixels, scale: float) -> Pixels:
+    """The image at `scale`, at least a pixel wide and high."""
+    height, width = (max(1, round(side * scale)) for side in image.shape[:2])
+    if (height, width) == image.shape[:2]:
+        return image
+    return np.asarray(Image.fromarray(image).resize((width, height), Image.Resampling.BILINEAR))
 
 
 def decode_stride(outputs: dict[str, Floats], stride: int, width: int, min_score: float) -> Floats:
     """The cells that reach `min_score`, as rows of left, top, width, height, ten landmark numbers, score."""
-    score = np.sqrt(
-        outputs[f"cls_{stride}"][0, :, 0].clip(0, 1) * outputs[f"obj_{stride}"][0, :, 0].clip(0, 1)
-    )
-    cells = np.flatnonzero(score >= min_score)
+    classes, objects = (outputs[f"{part}_{stride}"][0, :, 0] for part in ("cls", "obj"))
+    (cells,) = (classes * objects >= LIKELY * min_score**2).nonzero()  # of thousands of cells, a few
+    if len(cells):
+        score = np.sqrt(classes[cells].clip(0, 1) * objects[cells].clip(0, 1))
+        cells, score = cells[score >= min_score], score[score >= min_score]
     if not len(cells):
-        return np.empty((0, 15), np.float32)
-    corner = np.stack(
-        [cells % (width // stride), cells // (width // stride)], axis=1
-    )  # (found, 2) column, row
+        return NO_ROWS
+    row, column = np.divmod(cells, width // stride)
+    corner = np.stack([column, row], axis=1)  # (found, 2)
     box = outputs[f"bbox_{stride}"][0, cells]
     size = np.exp(box[:, 2:].clip(max=MAX_LOG_SIZE)) * stride
     centre = (corner + box[:, :2]) * stride
     landmarks = (outputs[f"kps_{stride}"][0, cells].reshape(-1, 5, 2) + corner[:, np.newaxis]) * stride
-    rows = [centre - size / 2, size, landmarks.reshape(-1, 10), score[cells, np.newaxis]]
+    rows = [centre - size / 2, size, landmarks.reshape(-1, 10), score[:, np.newaxis]]
     return np.concatenate(rows, axis=1).astype(np.float32)
 
 

@@ -1,4 +1,4 @@
-"""Bytes to an upright RGB image; unknown formats and too large images are refused before decoding."""
+"""Bytes to upright RGB pixels; unknown formats and too large images are refused before decoding."""
 
 import hashlib
 import io
@@ -15,10 +15,10 @@ from sameface.model.errors import ImageTooLarge, SamefaceError, UnreadableImage,
 from sameface.model.faces import Photo, Pixels
 from sameface.model.photo.gif import refuse_many_blocks
 from sameface.model.photo.hidden_pixels import refuse_hidden_pixels
+from sameface.model.photo.jpeg import START_OF_SCAN, choose_scale, decode_in_one_step, read_size
 from sameface.model.photo.tiff import keep_first_image
 from sameface.model.runtime.work_queue import Unwanted, stop_if_unwanted
 
-START_OF_SCAN = b"\xff\xda"  # within the data of a scan, 0xFF is always followed by 0x00
 HEIC = "HEIF"  # as Pillow's plugin calls it
 PHOTO_NAMES = re.compile(
     r".*\.(jpe?g|png|webp|bmp|gif|tiff?|hei[cf]|avif)", re.IGNORECASE
@@ -59,34 +59,57 @@ def read_photo(path: Path) -> bytes:
 
 def decode_image(photo: Photo, limits: ImageLimits) -> Image.Image:
     """The upright RGB image of a photo (the first frame of an animation, alpha on white)."""
+    return Image.fromarray(decode_pixels(photo, limits))
+
+
+def decode_pixels(photo: Photo, limits: ImageLimits) -> Pixels:
+    """The pixels of `decode_image`, as an array."""
     return decode_coarsely(photo, limits, None)[0]
 
 
-def decode_coarsely(photo: Photo, limits: ImageLimits, side: int | None) -> tuple[Image.Image, int]:
-    """The image and its scale: one of its pixels stands for scale x scale pixels of the photo.
+def decode_coarsely(photo: Photo, limits: ImageLimits, side: int | None) -> tuple[Pixels, int]:
+    """The pixels and their scale: one of them stands for scale x scale pixels of the photo.
 
     A JPEG is decoded at a half, a quarter or an eighth of its size as long as its longer side keeps `side`
     pixels: a photo of twelve megapixels then takes a third of the time.
     """
     if isinstance(photo, Image.Image):
-        refuse_too_many_pixels(photo, limits.max_pixels)
+        refuse_too_many_pixels(photo.size, limits.max_pixels)
         return to_rgb(ImageOps.exif_transpose(photo)), 1
     try:
-        with open_photo(photo, limits) as image:
-            refuse_too_many_pixels(image, limits.max_pixels)
-            longer = max(image.size)
-            if side and longer >= 2 * side:
-                width, height = (math.ceil(length * side / longer) for length in image.size)
-                image.draft(None, (width, height))
-            scale = round(longer / max(image.size))
-            ImageOps.exif_transpose(image, in_place=True)
-            return to_rgb(image), scale
+        return decode_small_jpeg(photo, limits, side) or decode_by_pillow(photo, limits, side)
     except Image.DecompressionBombError as error:
         raise ImageTooLarge("The image has far too many pixels.", limit=limits.max_pixels) from error
     except (SamefaceError, Unwanted):
         raise
     except Exception as error:  # a decoder fed with hostile bytes may raise anything
         raise UnreadableImage("The image is damaged or cut short and cannot be decoded.") from error
+
+
+def decode_small_jpeg(content: bytes, limits: ImageLimits, side: int | None) -> tuple[Pixels, int] | None:
+    """The pixels of a JPEG and their scale; None if the photo is something that Pillow has to decode."""
+    stop_if_unwanted()
+    is_jpeg = refuse_unlikely(content, limits) == "JPEG"
+    size = read_size(content) if is_jpeg else None
+    if size is None:
+        return None
+    refuse_too_many_pixels(size, limits.max_pixels)
+    scale = choose_scale(size, side)
+    pixels = decode_in_one_step(content, size, scale)
+    return None if pixels is None else (pixels, scale)
+
+
+def decode_by_pillow(content: bytes, limits: ImageLimits, side: int | None) -> tuple[Pixels, int]:
+    """The pixels of a photo of any format, and their scale."""
+    with open_photo(content, limits) as image:
+        refuse_too_many_pixels(image.size, limits.max_pixels)
+        longer = max(image.size)
+        if side and longer >= 2 * side:
+            width, height = (math.ceil(length * side / longer) for length in image.size)
+            image.draft(None, (width, height))
+        scale = round(longer / max(image.size))
+        ImageOps.exif_transpose(image, in_place=True)
+        return to_rgb(image), scale
 
 
 def measure_image(photo: bytes, limits: ImageLimits) -> tuple[int, int]:
@@ -202,23 +225,23 @@ def describe_content(content: bytes) -> str:
     return "the content is none of them"
 
 
-def refuse_too_many_pixels(image: Image.Image, max_pixels: int) -> None:
-    """Raise if the image has more than `max_pixels`, or sides that no camera makes; read off its header."""
-    if image.width * image.height > max_pixels:
+def refuse_too_many_pixels(size: tuple[int, int], max_pixels: int) -> None:
+    """Raise if an image of this `size` has more than `max_pixels`, or sides that no camera makes."""
+    width, height = size
+    if width * height > max_pixels:
         raise ImageTooLarge(
-            f"The image has {image.width} x {image.height} pixels; {max_pixels} are allowed.",
-            limit=max_pixels,
+            f"The image has {width} x {height} pixels; {max_pixels} are allowed.", limit=max_pixels
         )
-    longer, shorter = max(image.size), max(1, min(image.size))
+    longer, shorter = max(size), max(1, min(size))
     if longer > LARGE_SIDE and longer > MAX_RATIO * shorter:
-        sides = f"{image.width} x {image.height}"
         raise ImageTooLarge(
-            f"The image has {sides} pixels; one side may be {MAX_RATIO} times the other.", limit=MAX_RATIO
+            f"The image has {width} x {height} pixels; one side may be {MAX_RATIO} times the other.",
+            limit=MAX_RATIO,
         )
 
 
-def to_rgb(image: Image.Image) -> Image.Image:
-    """An image of any mode as RGB; one that is RGB already is not copied."""
+def to_rgb(image: Image.Image) -> Pixels:
+    """The RGB pixels of an image of any mode."""
     image.load()
     if image.mode.startswith("I"):  # 16 bits per pixel: convert() would clip instead of scale
         image = Image.fromarray((np.asarray(image).astype(np.uint32) >> 8).astype(np.uint8))
@@ -226,7 +249,7 @@ def to_rgb(image: Image.Image) -> Image.Image:
         seen = image if image.mode == "RGBA" else image.convert("RGBA")
         image = Image.new("RGB", seen.size, WHITE)
         image.paste(seen, mask=seen)
-    return image if image.mode == "RGB" else image.convert("RGB")
+    return np.asarray(image if image.mode == "RGB" else image.convert("RGB"))
 
 
 def encode_png(pixels: Pixels) -> bytes:

@@ -1,5 +1,6 @@
 """Bounds the memory of decoded photos: those of all threads together, waiting for room."""
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from PIL import Image
 
 from sameface.model.faces import Photo
 from sameface.model.photo.image import ImageLimits, open_photo
+from sameface.model.photo.jpeg import read_size
 from sameface.model.runtime.memory import return_freed_memory
 from sameface.model.runtime.work_queue import stop_if_unwanted
 
@@ -44,10 +46,17 @@ class PixelBudget:
 
 def count_pixels(photo: Photo, limits: ImageLimits) -> int:
     """The pixels of a photo by its header, at most as many as are decoded; 0 if it cannot be read."""
-    if isinstance(photo, Image.Image):
-        return min(photo.width * photo.height, limits.max_pixels)
     try:
-        with open_photo(photo, limits) as image:
-            return min(image.width * image.height, limits.max_pixels)
+        return min(math.prod(measure(photo, limits)), limits.max_pixels)
     except Exception:  # a decoder fed with hostile bytes may raise anything
         return 0
+
+
+def measure(photo: Photo, limits: ImageLimits) -> tuple[int, int]:
+    """The sides of a photo by its header."""
+    if isinstance(photo, Image.Image):
+        return photo.size
+    if size := read_size(photo):
+        return size
+    with open_photo(photo, limits) as image:
+        return image.size

@@ -6,8 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 
-import numpy as np
-
 from sameface.model.bundles.bundle import MANIFEST, Bundle, load_bundle
 from sameface.model.bundles.contract import Contract
 from sameface.model.data_folder import DataFolder
@@ -17,7 +15,7 @@ from sameface.model.gallery.index.faiss.collection_indexes import open_indexes
 from sameface.model.observer import Progress, ignore_progress
 from sameface.model.photo.align import align_face
 from sameface.model.photo.embed import Embedder, open_embedder
-from sameface.model.photo.image import ImageLimits, decode_image, encode_png
+from sameface.model.photo.image import ImageLimits, decode_pixels, encode_png
 from sameface.model.runtime.device import available_cores, select_device
 from sameface.model.store.drafts import (
     count_without_crop,
@@ -72,16 +70,16 @@ class Reembedder:
         [face] = newcomer.faces
         content, old, new = face.crop or b"", self.made_for, self.embedder.bundle.contract
         try:
-            image = decode_image(content, ImageLimits())
+            image = decode_pixels(content, ImageLimits())
         except SamefaceError:
             image = None
-        if image is None or image.size != old.input_size:
+        if image is None or image.shape[1::-1] != old.input_size:
             raise ReembedRefused(
                 f"The face {face.face_id!r} of {newcomer.person_id!r} has no crop of {old.name}: forget this "
                 "person, run this again, and enrol the person anew."
             )
         if (old.template, old.input_size) == (new.template, new.input_size):
-            return np.asarray(image), content
+            return image, content
         pixels = align_face(image, old.template, new.template, new.input_size)
         return pixels, encode_png(pixels)
 

@@ -23,15 +23,14 @@ def test_a_jpeg_is_decoded_as_coarsely_as_detection_allows(width: int, scale: in
     photo = encode(Image.new("RGB", (width, 192), (200, 30, 30)), "JPEG")
     image, found = decode_coarsely(photo, ImageLimits(), 640)
     assert found == scale
-    assert image.size == (-(-width // scale), -(-192 // scale))
-    assert image.mode == "RGB"
+    assert image.shape == (-(-192 // scale), -(-width // scale), 3)
 
 
 @pytest.mark.parametrize("file_format", ["PNG", "WEBP", "BMP"])
 def test_other_formats_are_decoded_in_full(file_format: str) -> None:
     photo = encode(Image.new("RGB", (2560, 64)), file_format)
     image, scale = decode_coarsely(photo, ImageLimits(), 640)
-    assert (image.size, scale) == ((2560, 64), 1)
+    assert (image.shape, scale) == ((64, 2560, 3), 1)
 
 
 def test_a_turned_jpeg_is_coarse_and_upright() -> None:
@@ -39,7 +38,7 @@ def test_a_turned_jpeg_is_coarse_and_upright() -> None:
     exif[0x0112] = 6
     photo = encode(Image.new("RGB", (2560, 64)), "JPEG", exif=exif.tobytes())
     image, scale = decode_coarsely(photo, ImageLimits(), 640)
-    assert (image.size, scale) == ((16, 640), 4)
+    assert (image.shape, scale) == ((640, 16, 3), 4)
 
 
 def test_a_large_photo_gives_the_face_of_the_small_one_in_its_own_pixels(pipeline: Pipeline) -> None:
@@ -58,7 +57,7 @@ def test_a_small_face_of_a_large_photo_is_cut_from_all_its_pixels(
 ) -> None:
     """Of 48 pixels in the coarse image, which a crop of 112 would have to enlarge."""
     decoded = []
-    monkeypatch.setattr(path, "decode_image", lambda *given: decoded.append(1) or original(*given))
+    monkeypatch.setattr(path, "decode_pixels", lambda *given: decoded.append(1) or original(*given))
     large = encode(enlarge(draw_photo(1, width=640, height=480), 4), "JPEG")
     pipeline.find_faces(large, "all")
     assert decoded == [1]
@@ -66,7 +65,7 @@ def test_a_small_face_of_a_large_photo_is_cut_from_all_its_pixels(
     assert decoded == [1]
 
 
-original = path.decode_image
+original = path.decode_pixels
 
 
 def test_a_face_that_is_large_enough_is_cut_from_the_coarse_image(
@@ -75,7 +74,7 @@ def test_a_face_that_is_large_enough_is_cut_from_the_coarse_image(
     portrait = Image.open(real_data.demo / "obama.jpg")
     large = encode(portrait.resize((portrait.width * 3, portrait.height * 3)), "JPEG", quality=92)
     [expected] = real_pipeline.embed_faces((real_data.demo / "obama.jpg").read_bytes(), "prominent").faces
-    monkeypatch.setattr(path, "decode_image", lambda *_: pytest.fail("decoded in full"))
+    monkeypatch.setattr(path, "decode_pixels", lambda *_: pytest.fail("decoded in full"))
     embedded = asyncio.run(real_pipeline.embed(large, "prominent"))
     assert embedded.faces[0].embedding @ expected.embedding.values > 0.97
     assert embedded.faces[0].box.width == pytest.approx(3 * expected.box.width, rel=0.05)

@@ -176,7 +176,7 @@ def test_a_face_larger_than_the_picture_is_found_by_a_second_smaller_look(
     whole = find_face(photo)
     close = cut_to_face(photo, whole, margin=-0.2, enlarge=3)
     detector = real_pipeline.detector
-    assert detector.detect_at(close, detector.options.max_side / max(close.size)) == []
+    assert detector.detect_at(np.asarray(close), detector.options.max_side / max(close.size)) == []
     found = find_face(encode(close))
     assert found.box.width > 0.7 * close.width
     assert measure_similarity(whole.embedding, found.embedding) > THRESHOLD

@@ -11,7 +11,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 from sameface.model.errors import SamefaceError
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
@@ -89,7 +88,7 @@ def draw_inputs(pipeline: Pipeline) -> tuple[Callable[[], object], Callable[[], 
     noise = np.random.default_rng(0)
     width, height = pipeline.crop_shape.size
     side = pipeline.options.detection.max_side
-    photo = Image.fromarray(noise.integers(0, 256, (side, side, 3), np.uint8))
+    photo = noise.integers(0, 256, (side, side, 3), np.uint8)
     crop = noise.integers(0, 256, (height, width, 3), np.uint8)
     return lambda: pipeline.detector.detect(photo), lambda: pipeline.embedder.embed([crop])
 

@@ -56,12 +56,12 @@ def template_in(left: float, top: float, side: float) -> list[Point]:
 
 
 def test_faces_are_found_where_they_are_drawn(detector: Detector) -> None:
-    faces = detector.detect(draw_photo(1, 2, 3))
+    faces = detector.detect(np.asarray(draw_photo(1, 2, 3)))
     assert boxes_of(faces) == [Box(left, 96, FACE_SIDE, FACE_SIDE) for left in (48, 128, 208)]
 
 
 def test_landmarks_lie_in_the_face(detector: Detector) -> None:
-    [face] = detector.detect(draw_photo(PERSON))
+    [face] = detector.detect(np.asarray(draw_photo(PERSON)))
     assert np.array(face.landmarks) == pytest.approx(np.array(template_in(48, 96, FACE_SIDE)), abs=0.01)
 
 
@@ -72,7 +72,7 @@ def test_landmarks_lie_in_the_face(detector: Detector) -> None:
 def test_sides_need_not_be_multiples_of_the_strides(
     detector: Detector, width: int, height: int, left: int, top: int
 ) -> None:
-    [face] = detector.detect(place_face(width, height, left, top))
+    [face] = detector.detect(np.asarray(place_face(width, height, left, top)))
     assert_box_near(face.box, left, top, FACE_SIDE, 0.01)
 
 
@@ -83,7 +83,7 @@ def test_sides_need_not_be_multiples_of_the_strides(
 def test_large_photos_give_places_in_their_own_pixels(
     detector: Detector, width: int, height: int, scale: int, left: int, top: int
 ) -> None:
-    [face] = detector.detect(place_face(width, height, left, top, scale))
+    [face] = detector.detect(np.asarray(place_face(width, height, left, top, scale)))
     side = FACE_SIDE * scale
     assert_box_near(face.box, left, top, side, 0.1 * scale)
     expected = np.array(template_in(left, top, side))
@@ -97,30 +97,30 @@ def test_a_large_photo_of_odd_size_gives_places_in_its_own_pixels(detector: Dete
     photo = Image.new("RGB", (1333, 777))
     face = draw_photo(PERSON).crop((48, 96, 96, 144)).resize((round(FACE_SIDE * scale),) * 2)
     photo.paste(face, (left, top))
-    [found] = detector.detect(photo)
+    [found] = detector.detect(np.asarray(photo))
     assert_box_near(found.box, left, top, FACE_SIDE * scale, 2)
 
 
 def test_an_empty_photo_has_no_face(detector: Detector) -> None:
-    assert detector.detect(draw_photo()) == []
+    assert detector.detect(np.asarray(draw_photo())) == []
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 900), (3000, 2)])
 def test_a_photo_of_hardly_any_pixels_has_no_face(detector: Detector, size: tuple[int, int]) -> None:
-    assert detector.detect(Image.new("RGB", size, (90, 0, 0))) == []
+    assert detector.detect(np.asarray(Image.new("RGB", size, (90, 0, 0)))) == []
 
 
 def test_a_lower_min_score_finds_what_a_higher_one_does_not(detector: Detector) -> None:
     pale = Image.fromarray(np.asarray(draw_photo(PERSON)) // 2)
-    assert detector.detect(pale) == []
+    assert detector.detect(np.asarray(pale)) == []
     lenient = Detector(detector.bundle, detector.sessions, replace(detector.options, min_score=0.45))
-    [face] = lenient.detect(pale)
+    [face] = lenient.detect(np.asarray(pale))
     assert_box_near(face.box, 48, 96, FACE_SIDE, 0.01)
     assert face.score == pytest.approx(0.5, abs=0.01)
 
 
 def test_small_faces_come_from_the_finest_stride(detector: Detector) -> None:
-    [face] = detector.detect(draw_speck())
+    [face] = detector.detect(np.asarray(draw_speck()))
     assert_box_near(face.box, 158, 78, 12, 0.01)
 
 
@@ -249,7 +249,7 @@ def test_a_face_across_the_edge_has_its_box_cut_and_its_landmarks_kept(detector:
     lenient = Detector(detector.bundle, detector.sessions, DetectorOptions(min_score=0.6))
     photo = Image.new("RGB", (320, 240))
     photo.paste((0, 255, 0), (0, 96, 32, 144))
-    [face] = lenient.detect(photo)
+    [face] = lenient.detect(np.asarray(photo))
     assert face.box == Box(0, 96, 32, FACE_SIDE)
     assert np.array(face.landmarks) == pytest.approx(np.array(template_in(-16, 96, FACE_SIDE)), abs=0.01)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from sameface.model.errors import CollectionNotFound, ModelMismatch
 from sameface.model.gallery.gallery import Gallery
@@ -60,7 +59,7 @@ def test_a_crop_is_warped_to_a_template_that_differs_and_kept_so(
     templates = [embedders[name].bundle.contract.template for name in ("old", "shifted")]
     with store.frozen() as connection:
         crop = connection.exec_driver_sql("SELECT crop FROM faces WHERE face_id = 'face-3'").scalar_one()
-    expected = align_face(Image.fromarray(draw_crop(3)), *templates, (112, 112))
+    expected = align_face(draw_crop(3), *templates, (112, 112))
     np.testing.assert_array_equal(np.asarray(decode_image(crop, ImageLimits())), expected)
     np.testing.assert_array_equal(expected[:-5, 9:], draw_crop(3)[5:, :-9])
     assert staff.faces == store.collections.get("staff").faces
