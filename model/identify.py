@@ -33,6 +33,7 @@ class SearchOptions:
     limit: int = 5
     faces: str = "all"
     fusion: str = "max"
+    exact: bool = False
     rule: Rule = AT_ANY_SIZE
 
 
@@ -149,7 +150,9 @@ def search_faces(
     ]
     places, faces, embeddings, normalised = line_up(probes, shown)
     with stopwatch.stage("search"):
-        candidates = gallery.search(collection, embeddings, options.limit, options.fusion)
+        candidates = gallery.search(
+            collection, embeddings, options.limit, options.fusion, exact=options.exact
+        )
     closest = candidates.closest()
     for similarity in closest[~np.isnan(closest)].tolist():
         stopwatch.observer.similarity("identify", similarity)

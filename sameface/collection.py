@@ -99,6 +99,7 @@ class Collection:
         limit: int = 5,
         faces: WhichFaces = "all",
         fusion: Literal["max", "mean"] = "max",
+        exact: bool = False,
         target_fpir: float | None = None,
         threshold: float | None = None,
         extrapolate: bool = True,
@@ -110,6 +111,7 @@ class Collection:
             limit=limit,
             faces=faces,
             fusion=fusion,
+            exact=exact,
             rule=Rule(threshold, target_fpir, extrapolate),
         )
         return self._engine.run(identify(self._engine.pipeline, self._engine.gallery, request))
@@ -121,6 +123,7 @@ class Collection:
         limit: int = 5,
         faces: WhichFaces = "all",
         fusion: Literal["max", "mean"] = "max",
+        exact: bool = False,
         target_fpir: float | None = None,
         threshold: float | None = None,
         extrapolate: bool = True,
@@ -131,6 +134,7 @@ class Collection:
             limit=limit,
             faces=faces,
             fusion=fusion,
+            exact=exact,
             rule=Rule(threshold, target_fpir, extrapolate),
         )
         for block in prepare_blocks(probes, lambda pair: self._to_probe(pair[1])):

@@ -16,6 +16,7 @@ class SearchOptions(Request):
     limit: int = Field(5, ge=1, le=100, description="Candidates per face.")
     faces: FacePolicy = Field("all", description="Which faces of a photo to identify.")
     fusion: Literal["max", "mean"] = Field("max", description="By the best face or the mean of them.")
+    exact: bool = Field(False, description="Compare every face in full, in large collections too.")
     threshold: Similarity | None = Field(None, description="The similarity of a match.")
     target_fpir: TargetRate | None = Field(None, description="The false positive rate to decide at, instead.")
     extrapolate: bool = Field(True, description="Allow a rate beyond what the calibration's data supports.")
@@ -37,6 +38,7 @@ class SearchOptions(Request):
             "limit": self.limit,
             "faces": self.faces,
             "fusion": self.fusion,
+            "exact": self.exact,
             "rule": Rule(self.threshold, self.target_fpir, self.extrapolate),
         }
 

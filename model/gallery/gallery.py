@@ -265,15 +265,18 @@ class Gallery(Roster):
         """
         return self.store.people.enroll(collection, newcomers, responses)
 
-    def search(self, collection: Collection, probes: Floats, limit: int, fusion: str = "max") -> Candidates:
+    def search(
+        self, collection: Collection, probes: Floats, limit: int, fusion: str = "max", *, exact: bool = False
+    ) -> Candidates:
         """For each probe (row) up to `limit` people, most similar first: by their best face or their mean.
 
-        Everybody is found who was enrolled when the collection was read, and nobody who is deleted.
+        Everybody can be found who was enrolled when the collection was read, and nobody who is deleted. If
+        it is to be `exact`, every face is compared in full, in large collections too.
         """
         if not len(probes):
             return Candidates.none()
         most = min(limit, collection.people)  # a search for more than there are would compare everything
-        hits = self.indexes.search(collection, probes, most, fusion)
+        hits = self.indexes.search(collection, probes, most, fusion, exact=exact)
         return Candidates.of(hits, self._get_owners(collection).find(hits.faces.ravel().tolist()))
 
     def _get_owners(self, collection: Collection) -> KnownOwners:

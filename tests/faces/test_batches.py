@@ -38,6 +38,7 @@ def test_a_batch_of_embeddings_alone_is_answered_as_one_of_photos_is(faces: Face
     assert [answer.results[0].match.name for answer in found[:3]] == ["Ada"] * 3
     assert [answer.results[0].normalised for answer in found[:3]] == [False, False, True]
     assert [answer.error.code for answer in found[3:]] == ["invalid_request"] * 2
+    assert list(staff.identify_many([("0", face.embedding)], exact=True)) == found[:1]
     short = list(staff.identify_many([("1", [1.0, 2.0]), ("2", [1.0, 2.0])]))
     assert [(answer.id, answer.error.code) for answer in short] == [
         ("1", "invalid_request"),

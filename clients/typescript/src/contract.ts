@@ -1181,6 +1181,12 @@ export interface components {
              */
             fusion?: "max" | "mean";
             /**
+             * Exact
+             * @description Compare every face in full, in large collections too.
+             * @default false
+             */
+            exact?: boolean;
+            /**
              * Threshold
              * @description The similarity of a match.
              */
@@ -1238,6 +1244,12 @@ export interface components {
              * @enum {string}
              */
             fusion?: "max" | "mean";
+            /**
+             * Exact
+             * @description Compare every face in full, in large collections too.
+             * @default false
+             */
+            exact?: boolean;
             /**
              * Threshold
              * @description The similarity of a match.
@@ -3361,6 +3373,8 @@ export interface operations {
                 faces?: "prominent" | "largest" | "only" | "all";
                 /** @description By the best face or the mean of them. */
                 fusion?: "max" | "mean";
+                /** @description Compare every face in full, in large collections too. */
+                exact?: boolean;
                 /** @description The similarity of a match. */
                 threshold?: number;
                 /** @description The false positive rate to decide at, instead. */

@@ -19,10 +19,11 @@ class SearchEngine(Protocol):
     def warm_up(self, collections: Sequence[Collection]) -> None:
         """Load what makes the first search of these collections slow, and begin the upkeep."""
 
-    def search(self, collection: Collection, probes: Floats, limit: int, fusion: str) -> Hits:
+    def search(self, collection: Collection, probes: Floats, limit: int, fusion: str, *, exact: bool) -> Hits:
         """For each probe (row) up to `limit` people, most similar first: by their best face or their mean.
 
-        Everybody is found who was enrolled when the collection was read.
+        Everybody can be found who was enrolled when the collection was read. If it is to be `exact`, every
+        face is compared in full; an engine that cannot do that raises InvalidArgument.
         """
 
     def kind_of(self, collection: Collection) -> str:

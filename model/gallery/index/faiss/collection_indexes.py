@@ -69,10 +69,12 @@ class CollectionIndexes:
             self.follow(collection)
         self.keep_forgetting()  # a killed process may have left some who were deleted
 
-    def search(self, collection: Collection, probes: Floats, limit: int, fusion: str) -> Hits:
+    def search(self, collection: Collection, probes: Floats, limit: int, fusion: str, *, exact: bool) -> Hits:
         """For each probe (row) up to `limit` people, most similar first: by their best face or their mean."""
         index = self.follow(collection)
-        return (index.search_means if fusion == "mean" else index.search)(probes, limit)
+        if fusion == "mean":  # which always compares every person
+            return index.search_means(probes, limit)
+        return index.search(probes, limit, exact=exact)
 
     def find_fault(self) -> str | None:
         """None: what the store has can be searched."""

@@ -65,14 +65,17 @@ class FaceIndex:
                 with self.lock.alone():
                     self._apply(changes)
 
-    def search(self, probes: Floats, limit: int) -> Hits:
-        """For each probe (row) the `limit` most similar people, each by the person's most similar face."""
+    def search(self, probes: Floats, limit: int, *, exact: bool = False) -> Hits:
+        """For each probe (row) the `limit` most similar people, each by the person's most similar face.
+
+        If it is to be `exact`, all embeddings are compared in full, without FAISS's candidates.
+        """
         with self.lock.shared():
             found = Hits.none(len(probes), limit)
             missing = np.arange(len(probes))
             count = min(self.columns.count, limit * 2)
             while len(missing) and count:
-                near = self._find_nearest(np.ascontiguousarray(probes[missing]), count)
+                near = self._find_nearest(np.ascontiguousarray(probes[missing]), count, exact=exact)
                 found.put(missing, self.columns.best_of_each(*near, limit))
                 missing = missing[found.faces[missing, -1] < 0]
                 count = 0 if count == self.columns.count else min(self.columns.count, count * 4)
@@ -131,10 +134,10 @@ class FaceIndex:
             self._means = None
         self.sequence = changes.sequence
 
-    def _find_nearest(self, probes: Floats, count: int) -> tuple[NDArray[np.int64], Floats]:
+    def _find_nearest(self, probes: Floats, count: int, *, exact: bool) -> tuple[NDArray[np.int64], Floats]:
         """For each probe the nearest rows and their similarities, nearest first; -1 stands for no row."""
         embeddings = self.columns.embeddings
-        if wanted := count_candidates(self.kind, count, len(embeddings)):
+        if not exact and (wanted := count_candidates(self.kind, count, len(embeddings))):
             _, candidates = self.faiss_index.search(probes, wanted)
             similarities, rows = rank_candidates(candidates, probes, embeddings, count)
         else:

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from sameface.model.data_folder import MilvusAddress
-from sameface.model.errors import IndexUnavailable, SamefaceError
+from sameface.model.errors import IndexUnavailable, InvalidArgument, SamefaceError
 from sameface.model.faces import Floats, Keys
 from sameface.model.gallery.index.faiss.candidates import rank_candidates
 from sameface.model.gallery.index.faiss.embedding_rows import EmbeddingRows
@@ -67,8 +67,12 @@ class MilvusEngine:
             log.warning("%s", failure)
         self.feeder.start()
 
-    def search(self, collection: Collection, probes: Floats, limit: int, fusion: str) -> Hits:
+    def search(self, collection: Collection, probes: Floats, limit: int, fusion: str, *, exact: bool) -> Hits:
         """For each probe (row) up to `limit` people, most similar first: by their best face or their mean."""
+        if exact:
+            raise InvalidArgument(
+                "exact: this server searches with Milvus, which does not compare every face."
+            )
         self.feeder.start()
         if fusion == "mean":
             return self._search_means(collection, probes, limit)

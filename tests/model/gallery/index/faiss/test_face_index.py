@@ -72,6 +72,15 @@ def test_a_search_for_more_people_than_are_worth_proposing_compares_everything()
     assert found.people.tolist() == best_people(embeddings, probes, 300)
 
 
+def test_an_exact_search_asks_no_codes() -> None:
+    embeddings, probes = people_like(1000, 3, DIMENSION), random_units(20, DIMENSION, 3)
+    index = filled(embeddings)
+    index.rebuild()
+    assert index.kind == "codes"
+    index.faiss_index = None  # a search by codes would fail
+    assert index.search(probes, 10, exact=True).people.tolist() == best_people(embeddings, probes, 10)
+
+
 def test_one_person_with_many_faces_does_not_hide_the_others() -> None:
     many = people_like(1, 900, DIMENSION)
     index = filled(many)

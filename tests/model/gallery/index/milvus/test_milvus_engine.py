@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sameface.model.data_folder import MilvusAddress
-from sameface.model.errors import IndexUnavailable
+from sameface.model.errors import IndexUnavailable, InvalidArgument
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.gallery.index.milvus import milvus_engine as engine_module
 from sameface.model.gallery.size import measure_size
@@ -160,3 +160,9 @@ def test_the_engine_says_what_it_is_and_how_far_behind(gallery: Gallery, staff: 
     wait_until_fed(gallery, "staff")
     assert measure_size(gallery).lag == 0
     assert gallery.indexes.find_fault() is None
+
+
+def test_an_exact_search_is_refused(gallery: Gallery, staff: Collection) -> None:
+    enroll_many(gallery, staff, people_like(2, 1, DIMENSION))
+    with pytest.raises(InvalidArgument, match="Milvus"):
+        gallery.search(gallery.get_collection("staff"), random_units(1, DIMENSION), 1, exact=True)
