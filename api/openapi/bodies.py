@@ -49,15 +49,14 @@ def document_batch(
         "required": ["images"],
         "additionalProperties": False,
     }
-    content = {
-        NDJSON: {"schema": lines_of(refer_to(schema)), "example": to_lines(entries)},
+    content = {  # of those that are bytes, generated clients send the last one's type
         FORM: {"schema": define("PhotosForm", form)},
         NPY: {"schema": define("ProbeArray", {**FILE, "description": NPY_BODY})},
         ARROW: {"schema": define("ArrowEntries", {**FILE, "description": ARROW_BODY})},
+        NDJSON: {"schema": lines_of(refer_to(schema)), "example": to_lines(entries)},
     }
-    return {
-        "requestBody": {"required": True, "content": {name: content[name] for name in media_types}},
-    }
+    taken = {name: body for name, body in content.items() if name in media_types}
+    return {"requestBody": {"required": True, "content": taken}}
 
 
 def lines_of(schema: dict[str, Any]) -> dict[str, Any]:

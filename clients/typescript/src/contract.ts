@@ -3393,11 +3393,11 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /** @example {"id": "1", "image": {"base64": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg=="}} */
-                "application/x-ndjson": string;
                 "multipart/form-data": components["schemas"]["PhotosForm"];
                 "application/x-npy": components["schemas"]["ProbeArray"];
                 "application/vnd.apache.arrow.stream": components["schemas"]["ArrowEntries"];
+                /** @example {"id": "1", "image": {"base64": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg=="}} */
+                "application/x-ndjson": string;
             };
         };
         responses: {
@@ -3533,10 +3533,10 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /** @example {"id": "1", "person_id": "ada", "image": {"base64": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg=="}} */
-                "application/x-ndjson": string;
                 "multipart/form-data": components["schemas"]["PhotosForm"];
                 "application/vnd.apache.arrow.stream": components["schemas"]["ArrowEntries"];
+                /** @example {"id": "1", "person_id": "ada", "image": {"base64": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg=="}} */
+                "application/x-ndjson": string;
             };
         };
         responses: {

@@ -2,14 +2,97 @@
 
 from typing import Any
 
-from sameface_client.errors import of_requests, of_servers
 from sameface_client.errors.failure import SamefaceError
-from sameface_client.errors.of_requests import *  # noqa: F403
-from sameface_client.errors.of_servers import *  # noqa: F403
+from sameface_client.errors.of_requests import (
+    AlreadyExists,
+    BodyTooLarge,
+    CalibrationNotFound,
+    CollectionNotFound,
+    EntryNotFound,
+    FaceNotFound,
+    FaceTooSmall,
+    FmrNotSupported,
+    Forbidden,
+    FpirNotSupported,
+    HostNotAllowed,
+    IdempotencyKeyReused,
+    ImageTooLarge,
+    InvalidRequest,
+    KeyNotFound,
+    LowQualityFace,
+    MethodNotAllowed,
+    ModelMismatch,
+    NoFaceFound,
+    NotCalibrated,
+    NotFound,
+    NotServedHere,
+    PersonNotFound,
+    SeveralFacesFound,
+    TooManyImages,
+    Unauthorized,
+    UnreadableImage,
+    UnsupportedImage,
+    UnsupportedMediaType,
+)
+from sameface_client.errors.of_servers import (
+    ConnectionFailed,
+    IndexUnavailable,
+    Internal,
+    NotReady,
+    Overloaded,
+    RateLimited,
+    StorageFull,
+    StoreDamaged,
+    StoreRefused,
+    StoreUnavailable,
+    TimedOut,
+    UnexpectedAnswer,
+)
 
-__all__ = ["SamefaceError"]
-__all__ += of_requests.__all__
-__all__ += of_servers.__all__
+__all__ = [
+    "AlreadyExists",
+    "BodyTooLarge",
+    "CalibrationNotFound",
+    "CollectionNotFound",
+    "ConnectionFailed",
+    "EntryNotFound",
+    "FaceNotFound",
+    "FaceTooSmall",
+    "FmrNotSupported",
+    "Forbidden",
+    "FpirNotSupported",
+    "HostNotAllowed",
+    "IdempotencyKeyReused",
+    "ImageTooLarge",
+    "IndexUnavailable",
+    "Internal",
+    "InvalidRequest",
+    "KeyNotFound",
+    "LowQualityFace",
+    "MethodNotAllowed",
+    "ModelMismatch",
+    "NoFaceFound",
+    "NotCalibrated",
+    "NotFound",
+    "NotReady",
+    "NotServedHere",
+    "Overloaded",
+    "PersonNotFound",
+    "RateLimited",
+    "SamefaceError",
+    "SeveralFacesFound",
+    "StorageFull",
+    "StoreDamaged",
+    "StoreRefused",
+    "StoreUnavailable",
+    "TimedOut",
+    "TooManyImages",
+    "Unauthorized",
+    "UnexpectedAnswer",
+    "UnreadableImage",
+    "UnsupportedImage",
+    "UnsupportedMediaType",
+]
 
 BY_CODE = {kind.code: kind for kind in SamefaceError.__subclasses__()}
 ENVELOPE = {"type", "title", "status", "code", "detail", "request_id"}  # of a problem; the rest are facts

@@ -2,37 +2,6 @@
 
 from sameface_client.errors.failure import SamefaceError
 
-__all__ = [
-    "AlreadyExists",
-    "BodyTooLarge",
-    "CalibrationNotFound",
-    "CollectionNotFound",
-    "EntryNotFound",
-    "FaceNotFound",
-    "FaceTooSmall",
-    "FmrNotSupported",
-    "Forbidden",
-    "FpirNotSupported",
-    "HostNotAllowed",
-    "IdempotencyKeyReused",
-    "ImageTooLarge",
-    "InvalidRequest",
-    "KeyNotFound",
-    "LowQualityFace",
-    "MethodNotAllowed",
-    "ModelMismatch",
-    "NoFaceFound",
-    "NotCalibrated",
-    "NotFound",
-    "PersonNotFound",
-    "SeveralFacesFound",
-    "TooManyImages",
-    "Unauthorized",
-    "UnreadableImage",
-    "UnsupportedImage",
-    "UnsupportedMediaType",
-]
-
 
 class UnreadableImage(SamefaceError):
     """The photo is damaged, cut short or empty."""

@@ -2,21 +2,6 @@
 
 from sameface_client.errors.failure import SamefaceError
 
-__all__ = [
-    "ConnectionFailed",
-    "IndexUnavailable",
-    "Internal",
-    "NotReady",
-    "Overloaded",
-    "RateLimited",
-    "StorageFull",
-    "StoreDamaged",
-    "StoreRefused",
-    "StoreUnavailable",
-    "TimedOut",
-    "UnexpectedAnswer",
-]
-
 
 class Overloaded(SamefaceError):
     """The server is busy, and was after the last retry."""

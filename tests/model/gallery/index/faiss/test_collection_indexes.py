@@ -147,7 +147,9 @@ def test_more_people_than_there_are_do_not_make_a_search_compare_everything(
 ) -> None:
     asked = []
     monkeypatch.setattr(
-        FaceIndex, "search", lambda _, probes, limit: asked.append(limit) or Hits.none(len(probes), limit)
+        FaceIndex,
+        "search",
+        lambda _, probes, limit, **__: asked.append(limit) or Hits.none(len(probes), limit),
     )
     gallery = Gallery(store.place, load_bundle(data / "models" / "recogniser"))
     with closing(gallery):
