@@ -11,11 +11,12 @@ from sameface.model.bundles.bundle import find_folder, load_bundle
 from sameface.model.commands.console.options import AsJson, Data, Database, Recognizer
 from sameface.model.commands.console.terminal import console, count, print_json, report_bytes, screen
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
-from sameface.model.errors import BackupRefused, BundleRefused
+from sameface.model.errors import BundleRefused
 from sameface.model.store.records import Collection, write_time
 from sameface.model.store.store import Store
 from sameface.model.upkeep.backup import back_up, restore
 from sameface.model.upkeep.backup_file import Manifest
+from sameface.model.upkeep.errors import BackupRefused
 
 app = typer.Typer()
 

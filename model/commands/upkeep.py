@@ -12,11 +12,11 @@ from sameface.model.bundles.bundle import find_folder, load_bundle
 from sameface.model.commands.console.options import AsJson, CollectionName, Data, Database, Device
 from sameface.model.commands.console.terminal import console, count, new_table, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
-from sameface.model.errors import ArchiveRefused
 from sameface.model.store.move import move_everything
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from sameface.model.upkeep.check_gallery import Finding, check_gallery
+from sameface.model.upkeep.errors import ArchiveRefused
 from sameface.model.upkeep.export_import import export_collection, import_collection
 from sameface.model.upkeep.reembed import move_collection
 

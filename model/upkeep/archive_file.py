@@ -17,7 +17,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from sameface.model.errors import ArchiveRefused
 from sameface.model.faces import are_unit
 from sameface.model.store.records import (
     LAST_TIME,
@@ -31,6 +30,7 @@ from sameface.model.store.records import (
     is_id,
     is_text,
 )
+from sameface.model.upkeep.errors import ArchiveRefused
 
 KIND, VERSION = "collection", 1
 COMPRESSION = 6

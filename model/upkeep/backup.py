@@ -5,7 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import BinaryIO
 
-from sameface.model.errors import BackupRefused, SamefaceError, StoreRefused
+from sameface.model.errors import SamefaceError, StoreRefused
 from sameface.model.files import exclusive_lock, replacing, sync_folder
 from sameface.model.gallery.index.faiss.collection_indexes import delete_snapshots
 from sameface.model.observer import Progress, ignore_progress
@@ -15,6 +15,7 @@ from sameface.model.store.databases.sqlite_database import lock_of
 from sameface.model.store.soundness import count_everything
 from sameface.model.store.store import Store
 from sameface.model.upkeep.backup_file import VERSION, Manifest, hash_backup, read_manifest, write_manifest
+from sameface.model.upkeep.errors import BackupRefused
 
 
 def back_up(

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sameface.model.errors import BackupRefused
 from sameface.model.faces import Value
 from sameface.model.store.databases.migrations import VERSION as STORE_VERSION
+from sameface.model.upkeep.errors import BackupRefused
 
 KIND, VERSION = "backup", 1
 MANIFEST_BYTES = 1024

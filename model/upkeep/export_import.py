@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from sameface.model.errors import AlreadyExists, ArchiveRefused
+from sameface.model.errors import AlreadyExists
 from sameface.model.files import replacing
 from sameface.model.observer import Progress, ignore_progress
 from sameface.model.store.drafts import (
@@ -17,6 +17,7 @@ from sameface.model.store.drafts import (
 from sameface.model.store.records import Collection, NewPerson, refuse_invalid_id
 from sameface.model.store.store import Store
 from sameface.model.upkeep.archive_file import Header, read_archive, write_archive
+from sameface.model.upkeep.errors import ArchiveRefused
 
 PEOPLE_AT_ONCE = 50  # read per query, with all their crops
 FACES_AT_ONCE = 500  # written per transaction, while other writers wait

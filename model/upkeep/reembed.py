@@ -9,7 +9,7 @@ from pathlib import Path
 from sameface.model.bundles.bundle import MANIFEST, Bundle, load_bundle
 from sameface.model.bundles.contract import Contract
 from sameface.model.data_folder import DataFolder
-from sameface.model.errors import BundleRefused, CollectionNotFound, ReembedRefused, SamefaceError
+from sameface.model.errors import BundleRefused, CollectionNotFound, SamefaceError
 from sameface.model.faces import Pixels
 from sameface.model.gallery.index.faiss.collection_indexes import open_indexes
 from sameface.model.observer import Progress, ignore_progress
@@ -31,6 +31,7 @@ from sameface.model.store.drafts import (
 from sameface.model.store.people.newcomers import add_people
 from sameface.model.store.records import Binding, Collection, NewPerson
 from sameface.model.store.store import Store
+from sameface.model.upkeep.errors import ReembedRefused
 
 FACES_AT_ONCE = 200  # embedded, then written in one transaction
 LAST_FACES = 50  # most that are embedded inside the last transaction, while other writers wait

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sameface.model.errors import BackupRefused, SamefaceError
+from sameface.model.errors import SamefaceError
 from sameface.model.files import make_private_folder
 from sameface.model.observer import SILENT, Observer
 from sameface.model.store.store import Store
 from sameface.model.upkeep.backup import back_up
 from sameface.model.upkeep.backup_file import Manifest, read_manifest
+from sameface.model.upkeep.errors import BackupRefused
 
 log = logging.getLogger("sameface.backup")
 

@@ -3,13 +3,13 @@
 import time
 
 from sameface.model.access.keys import COMPREFACE_SERVICES, draft_key, find_fault, hash_secret, read_uuid
-from sameface.model.errors import ComprefaceRefused
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.store.access.api_key import ApiKey
 from sameface.model.store.people.person_ids import list_ids
 from sameface.model.store.records import MAX_NAME, Collection
 from sameface.model.store.store import Store
 from sameface.model.upkeep.compreface.source import Service
+from sameface.model.upkeep.errors import ComprefaceRefused
 
 RECOGNITION = COMPREFACE_SERVICES["recognition"]
 SCOPES = ("search", "write")  # what a key of CompreFace may do

@@ -7,8 +7,8 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from sameface.model.errors import ComprefaceRefused
 from sameface.model.upkeep.compreface.source import Example, Service
+from sameface.model.upkeep.errors import ComprefaceRefused
 
 EXAMPLES_AT_ONCE = 1000
 FIRST = "00000000-0000-0000-0000-000000000000"

@@ -8,9 +8,9 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
-from sameface.model.errors import ComprefaceRefused
 from sameface.model.store.records import is_id
 from sameface.model.upkeep.compreface.source import Example, Service
+from sameface.model.upkeep.errors import ComprefaceRefused
 
 EXAMPLES_AT_ONCE = 500
 DOWNLOADS = 4  # photos that are fetched at once

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from sameface.model.data_folder import SharedGallery
-from sameface.model.errors import BackupRefused, InvalidArgument, StoreRefused, StoreUnavailable
+from sameface.model.errors import InvalidArgument, StoreRefused, StoreUnavailable
 from sameface.model.store.collections import refuse_gone
 from sameface.model.store.databases.migrations import VERSION
 from sameface.model.store.people.newcomers import add_people
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from sameface.model.upkeep.backup import back_up
+from sameface.model.upkeep.errors import BackupRefused
 from tests.model.people import newcomer, random_units
 from tests.model.store.staff import BINDING, DIMENSION
 from tests.postgres_server import ON_POSTGRES, connect_to, gallery_in, the_server

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sameface.model.errors import ArchiveRefused
 from sameface.model.store.store import Store
 from sameface.model.upkeep import export_import as transfer
+from sameface.model.upkeep.errors import ArchiveRefused
 from sameface.model.upkeep.export_import import import_collection
 from tests.model.people import random_units
 from tests.model.upkeep.archives import CROP, DIMENSION, names, read_lines, write_lines

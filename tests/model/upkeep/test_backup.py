@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from sameface.model.errors import BackupRefused, SamefaceError, StoreRefused
+from sameface.model.errors import SamefaceError, StoreRefused
 from sameface.model.files import exclusive_lock
 from sameface.model.gallery.index.faiss.collection_indexes import open_indexes
 from sameface.model.store.databases.migrations import VERSION as STORE_VERSION
@@ -27,6 +27,7 @@ from sameface.model.store.store import Store
 from sameface.model.upkeep.backup import back_up, restore
 from sameface.model.upkeep.backup_file import MANIFEST_BYTES, VERSION, Manifest, hash_backup, read_manifest
 from sameface.model.upkeep.check_gallery import check_gallery
+from sameface.model.upkeep.errors import BackupRefused
 from tests.model.people import everybody, newcomer, random_units
 from tests.model.upkeep.archives import BINDING, DIMENSION
 

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from sameface.model.errors import AlreadyExists, ArchiveRefused, CollectionNotFound, InvalidId, UpkeepRunning
+from sameface.model.errors import AlreadyExists, CollectionNotFound, InvalidId, UpkeepRunning
 from sameface.model.store.drafts import drafting, list_drafts
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from sameface.model.upkeep import export_import as transfer
+from sameface.model.upkeep.errors import ArchiveRefused
 from sameface.model.upkeep.export_import import export_collection, import_collection
 from tests.model.people import everybody, newcomer, random_units
 from tests.model.upkeep.archives import DIMENSION, names, read_lines, write_lines

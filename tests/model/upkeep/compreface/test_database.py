@@ -11,10 +11,11 @@ import pytest
 
 import sameface
 from sameface.model.access.keys import hash_secret
-from sameface.model.errors import CollectionNotFound, ComprefaceRefused
+from sameface.model.errors import CollectionNotFound
 from sameface.model.upkeep.compreface.database import ComprefaceDatabase
 from sameface.model.upkeep.compreface.import_services import PHOTOS_AT_ONCE, import_services
 from sameface.model.upkeep.compreface.report import ServiceReport
+from sameface.model.upkeep.errors import ComprefaceRefused
 from tests.conftest import wait_for
 from tests.model.upkeep.compreface.foreign import ForeignDatabase
 from tests.pictures import photo_of

@@ -6,9 +6,9 @@ from contextlib import closing
 import pytest
 
 from sameface.model.access.keys import draw_secret
-from sameface.model.errors import ComprefaceRefused
 from sameface.model.upkeep.compreface.import_services import import_services
 from sameface.model.upkeep.compreface.rest_api import ComprefaceApi
+from sameface.model.upkeep.errors import ComprefaceRefused
 from tests.api.compreface.conftest import open_service
 from tests.pictures import photo_of
 

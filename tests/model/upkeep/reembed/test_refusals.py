@@ -7,12 +7,13 @@ import pytest
 from sqlalchemy import update
 
 from sameface.model.data_folder import DataFolder
-from sameface.model.errors import BundleRefused, ReembedRefused
+from sameface.model.errors import BundleRefused
 from sameface.model.photo.embed import Embedder
 from sameface.model.store.databases.tables import faces
 from sameface.model.store.drafts import list_drafts
 from sameface.model.store.records import Collection, NewPerson
 from sameface.model.store.store import Store
+from sameface.model.upkeep.errors import ReembedRefused
 from sameface.model.upkeep.reembed import move_collection
 from tests.model.people import everybody, newcomer, random_units
 from tests.model.upkeep.reembed.moved import PEOPLE, create
