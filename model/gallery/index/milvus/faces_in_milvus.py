@@ -14,6 +14,7 @@ from typing import Any
 import grpc
 import numpy as np
 from pymilvus import DataType, MilvusClient, MilvusException
+from pymilvus.client.types import LoadState
 from pymilvus.exceptions import ConnectionConfigException, ParamError
 
 from sameface.model.data_folder import MilvusAddress
@@ -28,7 +29,7 @@ ROWS_AT_ONCE = 2_000  # sent in one request, which may have 64 MB
 MOST_HITS = 16_384  # of one probe: Milvus's own limit
 
 NOT_FOUND = 100  # Milvus's code for a collection that does not exist
-FORBIDDEN = ("auth", "permission", "privilege", "credential")  # in what Milvus says if a token is wrong
+FORBIDDEN = ("unauthenticated", "auth check", "permission")  # in what Milvus says if a token is wrong
 
 
 class FacesInMilvus:
@@ -83,6 +84,12 @@ class FacesInMilvus:
                 consistency_level="Bounded",
                 timeout=FEED_SECONDS,
             )
+
+    def load(self) -> None:
+        """Have Milvus load the collection into its memory, unless it is there: Milvus Lite forgets to."""
+        with self._connected() as client:
+            if client.get_load_state(self.name, timeout=SECONDS)["state"] != LoadState.Loaded:
+                client.load_collection(self.name, timeout=FEED_SECONDS)
 
     def search(self, collection: int, probes: Floats, count: int) -> Keys:
         """For each probe (row) the keys of `count` near faces of the collection, or of marks; -1 for none."""
@@ -197,10 +204,9 @@ class FacesInMilvus:
 
 def name_failure(error: Exception) -> SamefaceError:
     """The failure that a caller can act on: refused for good, or away for now. The address is in neither."""
-    code, said = getattr(error, "code", None), str(error).lower()
-    if any(word in said for word in FORBIDDEN):
+    if any(word in f"{error} {error.__cause__}".lower() for word in FORBIDDEN):
         return IndexRefused("Milvus refuses the token, or lets its user do too little.")
-    if code == NOT_FOUND:
+    if getattr(error, "code", None) == NOT_FOUND:
         return unavailable("has lost what it had, and is being filled again")
     return unavailable("cannot be reached, or does not answer")
 
