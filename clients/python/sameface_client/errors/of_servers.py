@@ -4,6 +4,7 @@ from sameface_client.errors.failure import SamefaceError
 
 __all__ = [
     "ConnectionFailed",
+    "IndexRefused",
     "IndexUnavailable",
     "Internal",
     "NotReady",
@@ -64,6 +65,12 @@ class IndexUnavailable(SamefaceError):
     """The gallery's index does not answer."""
 
     code = "index_unavailable"
+
+
+class IndexRefused(SamefaceError):
+    """The gallery's index cannot be used."""
+
+    code = "index_refused"
 
 
 class TimedOut(SamefaceError):

@@ -185,13 +185,16 @@ class FacesInMilvus:
     @contextmanager
     def _connected(self) -> Iterator[MilvusClient]:
         """The client, connected; what Milvus says then is turned into an error that a caller can act on."""
+        client = self._client
         try:
-            yield self._client or self._connect()
+            client = client or self._connect()
+            yield client
         except (ConnectionConfigException, ParamError, ValueError):
             raise IndexRefused(
                 "The address of Milvus is none: http://HOST:19530, https://HOST, or a file ending in .db."
             ) from None
         except (MilvusException, grpc.RpcError) as error:  # their sentences have addresses
+            self._drop(client)
             raise name_failure(error) from None
 
     def _connect(self) -> MilvusClient:
@@ -200,6 +203,13 @@ class FacesInMilvus:
                 token = self._address.token or ""
                 self._client = MilvusClient(uri=self._address.uri, token=token, timeout=SECONDS)
             return self._client
+
+    def _drop(self, client: MilvusClient | None) -> None:
+        """Have the next call connect anew: an old connection waits longer and longer between its tries."""
+        with self._connecting:
+            if client is not None and self._client is client:
+                self._client = None
+                client.close()
 
 
 def name_failure(error: Exception) -> SamefaceError:
