@@ -1917,6 +1917,13 @@ export interface components {
             recognizer: string;
             /** Detector */
             detector: string;
+            /**
+             * Index
+             * @enum {string}
+             */
+            index: "faiss" | "milvus";
+            /** Index Fault */
+            index_fault?: string | null;
         };
         /**
          * Rejection
@@ -4915,7 +4922,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `index_unavailable`, `index_refused`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -6403,7 +6410,9 @@ export interface operations {
                      *       "device": "cpu",
                      *       "provider": "CPUExecutionProvider",
                      *       "recognizer": "sface-2021dec",
-                     *       "detector": "yunet-2023mar"
+                     *       "detector": "yunet-2023mar",
+                     *       "index": "faiss",
+                     *       "index_fault": null
                      *     }
                      */
                     "application/json": components["schemas"]["Ready"];

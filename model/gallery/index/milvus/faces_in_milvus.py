@@ -207,9 +207,9 @@ class FacesInMilvus:
     def _drop(self, client: MilvusClient | None) -> None:
         """Have the next call connect anew: an old connection waits longer and longer between its tries."""
         with self._connecting:
-            if client is not None and self._client is client:
-                self._client = None
+            if client and self._client is client:
                 client.close()
+                self._client = None
 
 
 def name_failure(error: Exception) -> SamefaceError:
