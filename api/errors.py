@@ -15,6 +15,8 @@ from starlette.types import Scope
 
 from sameface.api.middleware.request_context import RequestContext, context_of, find_path, lies_under
 from sameface.model.errors import (
+    IndexRefused,
+    IndexUnavailable,
     Overloaded,
     RateLimited,
     SamefaceError,
@@ -28,6 +30,8 @@ log = logging.getLogger("sameface.errors")
 # The delay of a 429: a client that retries at once would be refused hundreds of times a second, and each
 # refusal takes CPU time from the admitted requests.
 REFUSAL_SECONDS = 0.25
+
+FOR_THE_OPERATOR = (StoreDamaged, StoreRefused, StoreUnavailable, IndexRefused, IndexUnavailable)  # logged
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
@@ -69,6 +73,8 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "store_damaged": (503, "The gallery's file is damaged"),
     "store_refused": (503, "The gallery's file cannot be used"),
     "store_unavailable": (503, "The gallery's database is away"),
+    "index_unavailable": (503, "The search engine is away"),
+    "index_refused": (503, "The search engine cannot be used"),
     "timed_out": (503, "The request took too long"),
     "storage_full": (507, "There is no room left to write"),
 }
@@ -180,7 +186,7 @@ def describe_failure(error: SamefaceError, context: RequestContext) -> dict[str,
     if error.code not in PROBLEMS:
         log.error("%s: %s", type(error).__name__, error.detail)
         error = internal_error()
-    elif isinstance(error, StoreDamaged | StoreRefused | StoreUnavailable):  # the operator must act
+    elif isinstance(error, FOR_THE_OPERATOR):
         log.error("request %s: %s", context.request_id, error.detail)
     context.problem = error.code
     return describe_problem(error.code, error.detail, context.request_id) | error.facts

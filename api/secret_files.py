@@ -9,7 +9,7 @@ from pydantic_settings import PydanticBaseSettingsSource
 
 from sameface.model.errors import CannotServe
 
-SECRETS = ("api_keys",)  # the settings that are secret
+SECRETS = ("api_keys", "milvus_token")  # the settings that are secret
 ENDING = "_FILE"
 
 

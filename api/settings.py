@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 from sameface.api.config_file import ConfigFile
 from sameface.api.secret_files import SecretFiles
 from sameface.model.access.keys import parse_entry
-from sameface.model.data_folder import DEFAULT_DATA, DataFolder
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder, choose_milvus
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR
 from sameface.model.photo.detect import DetectorOptions
 from sameface.model.photo.image import ImageLimits
@@ -97,6 +97,15 @@ class Settings(BaseSettings):
         "all",
         description="What this server of a shared gallery does: `search` takes no changes, `write` searches"
         " nothing and keeps no index.",
+    )
+    index: Literal["faiss", "milvus"] = Field(
+        "faiss", description="What searches: `faiss` in the memory of each process, or the server `milvus`."
+    )
+    milvus_uri: Annotated[str | None, Field(repr=False)] = Field(
+        None, description="Address of Milvus, such as http://milvus:19530, for the index `milvus`."
+    )
+    milvus_token: Annotated[str | None, Field(repr=False)] = Field(
+        None, description="Milvus's USER:PASSWORD, or its API key."
     )
     recognizer: Path | None = Field(
         None, description="The recogniser's bundle, by its name in the data folder or by its folder; SFace."
@@ -222,7 +231,8 @@ class Settings(BaseSettings):
     @property
     def folder(self) -> DataFolder:
         """The data folder and the paths inside it."""
-        return DataFolder(self.data, self.database)
+        milvus = choose_milvus(self.index, self.milvus_uri, self.milvus_token)
+        return DataFolder(self.data, self.database, milvus)
 
     @property
     def backup_plan(self) -> BackupPlan | None:

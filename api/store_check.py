@@ -1,4 +1,4 @@
-"""Whether the store can be read, asked for as often as anybody likes and looked up at most once a second."""
+"""Whether store and search engine can be used, asked as often as anybody likes, looked up once a second."""
 
 import asyncio
 import time
@@ -30,3 +30,13 @@ class StoreCheck:
         except SamefaceError as error:
             return error.detail
         return None
+
+    async def find_index_fault(self, gallery: Gallery) -> str | None:
+        """Why Milvus cannot be searched, or None if it can; FAISS always can."""
+        if gallery.milvus is None:
+            return None
+        looking = gallery.readers.run(gallery.indexes.find_fault)
+        try:
+            return await asyncio.wait_for(looking, PATIENCE_SECONDS)
+        except TimeoutError:
+            return f"It does not answer within {PATIENCE_SECONDS:g} seconds."

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from sameface.model.errors import CannotServe
+
 DEFAULT_DATA = Path("~/.sameface")
 
 
@@ -21,6 +23,17 @@ class MilvusAddress:
 
     uri: str = field(repr=False)  # it may hold a password
     token: str | None = field(default=None, repr=False)
+
+
+def choose_milvus(index: str, uri: str | None, token: str | None) -> MilvusAddress | None:
+    """The address of Milvus if the `index` is milvus, None for FAISS; raises if there is no address."""
+    if index != "milvus":
+        return None
+    if not uri:
+        raise CannotServe(
+            "The index `milvus` needs the address of Milvus: SAMEFACE_MILVUS_URI, --milvus-uri."
+        )
+    return MilvusAddress(uri, token)
 
 
 # The file of SQLite's database, with the indexes beside it, or a gallery in PostgreSQL.

@@ -1,6 +1,7 @@
 """Warnings about newcomers: a group photo, one seen before, a face like another's or unlike the own ones."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from sameface.model.decision.similarity import DIGITS
 from sameface.model.decision.thresholds import AT_ANY_SIZE
-from sameface.model.errors import NotCalibrated
+from sameface.model.errors import IndexRefused, IndexUnavailable, NotCalibrated
 from sameface.model.faces import Floats, Value
 from sameface.model.gallery.candidates import Candidate
 from sameface.model.gallery.gallery import Gallery
@@ -110,10 +111,11 @@ def warn_of_likenesses(
 def find_likely(
     gallery: Gallery, collection: Collection, embeddings: Floats
 ) -> Sequence[Sequence[Candidate]]:
-    """For each embedding the people it may show; nobody on a server that leaves searching to others."""
-    if not gallery.searches:
-        return [()] * len(embeddings)
-    return gallery.search(collection, embeddings, CANDIDATES).by_probe()
+    """For each embedding the people it may show; nobody where nothing can be searched: enrolling goes on."""
+    if gallery.searches:
+        with suppress(IndexUnavailable, IndexRefused):
+            return gallery.search(collection, embeddings, CANDIDATES).by_probe()
+    return [()] * len(embeddings)
 
 
 def closest_by_person(*likenesses: tuple[str, float]) -> dict[str, float]:

@@ -10,7 +10,7 @@ from sameface.collection import Collection
 from sameface.engine import Engine
 from sameface.listings import AuditEntry, CollectionDescription
 from sameface.model.access.reviews import read_audit, review_entry
-from sameface.model.data_folder import DEFAULT_DATA, DataFolder
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder, MilvusAddress
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR, Rule
 from sameface.model.pipeline import Detection, PhotoEmbeddings, PipelineOptions
 from sameface.model.store.access.audit import Wanted
@@ -25,6 +25,8 @@ def open_faces(
     data: str | os.PathLike[str] = DEFAULT_DATA,
     *,
     database: str | None = None,
+    milvus_uri: str | None = None,
+    milvus_token: str | None = None,
     recognizer: str | os.PathLike[str] | None = None,
     detector: str | os.PathLike[str] | None = None,
     device: Literal["auto", "cpu", "gpu"] = "auto",
@@ -36,10 +38,12 @@ def open_faces(
     """Open a data folder; the networks are loaded by the first call that needs them.
 
     `database` is the URL of a gallery in PostgreSQL; without it, the gallery is a file in the data folder.
+    `milvus_uri` is the address of Milvus, which then searches instead of FAISS in this process.
     `recognizer` and `detector` are each the name of a bundle in the data folder, or the folder of a bundle;
     `calibration`, `target_fmr` and `target_fpir` are the defaults of decisions, as in the server's settings.
     """
-    folder = DataFolder(Path(data), database)
+    milvus = MilvusAddress(milvus_uri, milvus_token) if milvus_uri else None
+    folder = DataFolder(Path(data), database, milvus)
     options = PipelineOptions.in_folder(
         folder,
         recognizer,

@@ -22,10 +22,11 @@ from sameface.model.commands.console.terminal import console, count, print_json
 from sameface.model.errors import SamefaceError
 from sameface.model.store.access.api_key import ApiKey
 from sameface.model.store.access.keys import peek_keys
-from sameface.model.upkeep.doctor.data import examine_clock, examine_folder, examine_store
+from sameface.model.upkeep.doctor.data import examine_clock, examine_folder, examine_index, examine_store
 from sameface.model.upkeep.doctor.observation import Observation
 from sameface.model.upkeep.doctor.runtime import examine_engines, examine_machine, examine_networks
 
+HIDDEN = (*SECRETS, "database", "milvus_uri")  # settings that are, or may hold, a password
 app = typer.Typer()
 
 
@@ -50,6 +51,7 @@ def examine(settings: Settings) -> Iterator[Observation]:
     yield from examine_networks(settings.pipeline_options)
     yield from examine_folder(settings.folder)
     yield from examine_store(settings.folder)
+    yield from examine_index(settings.folder)
     yield from examine_clock(settings.folder)
     yield from examine_access(settings)
     yield from examine_traces()
@@ -86,7 +88,7 @@ def examine_settings(settings: Settings) -> Iterator[Observation]:
     for name, field in Settings.model_fields.items():
         value = getattr(settings, name)
         if value != field.default:
-            yield Observation("settings", name, "set" if name in SECRETS else write_value(value))
+            yield Observation("settings", name, "set" if name in HIDDEN else write_value(value))
     for fault in find_unknown_variables():
         yield Observation("settings", fault.partition(" ")[0], "unknown", fault)
 

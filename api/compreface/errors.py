@@ -45,6 +45,8 @@ ANSWERS: dict[str, tuple[int, int]] = {
     "store_damaged": (503, 0),
     "store_refused": (503, 0),
     "store_unavailable": (503, 0),
+    "index_unavailable": (503, 0),
+    "index_refused": (503, 0),
     "timed_out": (503, 0),
     "storage_full": (507, 0),
 }

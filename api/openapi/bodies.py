@@ -11,6 +11,7 @@ from sameface.api.openapi.schemas import define, refer_to, without_null
 from sameface.api.stream.formats.media_types import ARROW, FORM, NDJSON, NPY
 
 FILE = {"type": "string", "format": "binary"}  # by which tools know a file or plain bytes
+BYTES = {"type": "string"}  # of which generated clients send none: they take the files above for lines
 NPY_BODY = (
     "An array as numpy.save writes it: C order, little-endian float32, an embedding per row. Ids are the"
     " numbers of the rows, from 0."
@@ -49,14 +50,15 @@ def document_batch(
         "required": ["images"],
         "additionalProperties": False,
     }
-    content = {  # of those that are bytes, generated clients send the last one's type
-        FORM: {"schema": define("PhotosForm", form)},
-        NPY: {"schema": define("ProbeArray", {**FILE, "description": NPY_BODY})},
-        ARROW: {"schema": define("ArrowEntries", {**FILE, "description": ARROW_BODY})},
+    content = {
         NDJSON: {"schema": lines_of(refer_to(schema)), "example": to_lines(entries)},
+        FORM: {"schema": define("PhotosForm", form)},
+        NPY: {"schema": define("ProbeArray", {**BYTES, "description": NPY_BODY})},
+        ARROW: {"schema": define("ArrowEntries", {**BYTES, "description": ARROW_BODY})},
     }
-    taken = {name: body for name, body in content.items() if name in media_types}
-    return {"requestBody": {"required": True, "content": taken}}
+    return {
+        "requestBody": {"required": True, "content": {name: content[name] for name in media_types}},
+    }
 
 
 def lines_of(schema: dict[str, Any]) -> dict[str, Any]:

@@ -98,6 +98,8 @@ READY = {
     "provider": "CPUExecutionProvider",
     "recognizer": "sface-2021dec",
     "detector": "yunet-2023mar",
+    "index": "faiss",
+    "index_fault": None,
 }
 COLLECTION = {
     "name": "staff",

@@ -23,6 +23,7 @@ EVERYWHERE = (
 KEY_PROBLEMS = ("unauthorized", "forbidden", "not_ready", "rate_limited", "invalid_request")
 STORE_PROBLEMS = ("store_damaged", "store_refused", "store_unavailable")
 COLLECTION_PROBLEMS = (*KEY_PROBLEMS, *STORE_PROBLEMS, "collection_not_found", "model_mismatch")
+INDEX_PROBLEMS = ("index_unavailable", "index_refused")
 RATE_PROBLEMS = ("not_calibrated", "fpir_not_supported", "calibration_not_found")
 BATCH_PROBLEMS = (*COLLECTION_PROBLEMS, "unsupported_media_type", "overloaded")
 BODY_PROBLEMS = (
@@ -45,6 +46,7 @@ HEADERS = {
     "overloaded": SECONDS,
     "rate_limited": SECONDS,
     "not_ready": SECONDS,
+    "index_unavailable": SECONDS,
 }
 
 

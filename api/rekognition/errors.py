@@ -45,6 +45,8 @@ ANSWERS: dict[str, tuple[int, str]] = {
     "store_damaged": (503, "ServiceUnavailableException"),
     "store_refused": (503, "ServiceUnavailableException"),
     "store_unavailable": (503, "ServiceUnavailableException"),
+    "index_unavailable": (503, "ServiceUnavailableException"),
+    "index_refused": (503, "ServiceUnavailableException"),
     "timed_out": (503, "ServiceUnavailableException"),
     "storage_full": (503, "ServiceUnavailableException"),
 }

@@ -30,4 +30,6 @@ async def ready(request: Request, pipeline: Pipeline, gallery: Gallery) -> Ready
         provider=sessions.provider,
         recognizer=pipeline.embedder.bundle.contract.name,
         detector=pipeline.detector.bundle.contract.name,
+        index="milvus" if gallery.milvus else "faiss",
+        index_fault=await request.app.state.store_check.find_index_fault(gallery),
     )

@@ -9,7 +9,13 @@ from sameface.api.body.read_body import body_of
 from sameface.api.dependencies import ROOM, CollectionName, Gallery, Pipeline
 from sameface.api.openapi import examples
 from sameface.api.openapi.bodies import document_body
-from sameface.api.openapi.responses import COLLECTION_PROBLEMS, PHOTO_PROBLEMS, RATE_PROBLEMS, responses
+from sameface.api.openapi.responses import (
+    COLLECTION_PROBLEMS,
+    INDEX_PROBLEMS,
+    PHOTO_PROBLEMS,
+    RATE_PROBLEMS,
+    responses,
+)
 from sameface.api.schemas.identify import IdentifyRequest, IdentifyResponse
 from sameface.model import identify as identification
 
@@ -20,7 +26,12 @@ router = APIRouter(prefix="/v1/collections/{collection}", tags=["identify"], dep
     "/identify",
     openapi_extra=document_body(IdentifyRequest, {"image": examples.PHOTO, "limit": 5}),
     responses=responses(
-        examples.IDENTIFIED, *COLLECTION_PROBLEMS, *PHOTO_PROBLEMS, "no_face_found", *RATE_PROBLEMS
+        examples.IDENTIFIED,
+        *COLLECTION_PROBLEMS,
+        *INDEX_PROBLEMS,
+        *PHOTO_PROBLEMS,
+        "no_face_found",
+        *RATE_PROBLEMS,
     ),
 )
 async def identify(

@@ -19,3 +19,5 @@ class Ready(Response):
     provider: str
     recognizer: str
     detector: str
+    index: Literal["faiss", "milvus"]
+    index_fault: str | None = None

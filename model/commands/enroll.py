@@ -15,6 +15,9 @@ from sameface.model.commands.console.options import (
     Detector,
     Device,
     InCollection,
+    Index,
+    MilvusToken,
+    MilvusUri,
     Recognizer,
     faces_in,
 )
@@ -26,7 +29,7 @@ from sameface.model.commands.console.terminal import (
     report_counts,
     show_reasons,
 )
-from sameface.model.data_folder import DEFAULT_DATA, DataFolder
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder, choose_milvus
 from sameface.model.enroll import EnrolledFace, Rejection
 from sameface.model.enroll_warnings import EnrollWarning
 from sameface.model.errors import FolderRefused, PersonNotFound, SamefaceError
@@ -89,6 +92,9 @@ def enroll(
     ] = False,
     data: Data = DEFAULT_DATA,
     database: Database = None,
+    index: Index = "faiss",
+    milvus_uri: MilvusUri = None,
+    milvus_token: MilvusToken = None,
     recognizer: Recognizer = None,
     detector: Detector = None,
     device: Device = "auto",
@@ -96,7 +102,8 @@ def enroll(
 ) -> None:
     """Enrol everybody in a folder; run again, it goes on. Exit code 1 if somebody was not enrolled."""
     people = list_people(folder.expanduser())
-    opening = faces_in(DataFolder(data, database), recognizer, detector, device)
+    milvus = choose_milvus(index, milvus_uri, milvus_token)
+    opening = faces_in(DataFolder(data, database, milvus), recognizer, detector, device)
     with opening as opened, report_counts() as progress:
         opened.engine.gallery.get_or_create_collection(collection, store_crops=store_crops)
         chosen = opened.collection(collection)

@@ -16,12 +16,15 @@ from sameface.model.commands.console.options import (
     Detector,
     Device,
     InCollection,
+    Index,
+    MilvusToken,
+    MilvusUri,
     Recognizer,
     faces_in,
 )
 from sameface.model.commands.console.pictures import save_picture
 from sameface.model.commands.console.terminal import console, count, new_table, print_json, report_counts
-from sameface.model.data_folder import DEFAULT_DATA, DataFolder
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder, choose_milvus
 from sameface.model.decision.rates import write_rate
 from sameface.model.errors import CollectionNotFound, FolderRefused, SamefaceError
 from sameface.model.gallery.identified import IdentifiedFace
@@ -50,6 +53,9 @@ def identify(
     ] = None,
     data: Data = DEFAULT_DATA,
     database: Database = None,
+    index: Index = "faiss",
+    milvus_uri: MilvusUri = None,
+    milvus_token: MilvusToken = None,
     recognizer: Recognizer = None,
     detector: Detector = None,
     device: Device = "auto",
@@ -59,7 +65,8 @@ def identify(
     paths = list_photos(photo) if photo.is_dir() else [photo]
     if draw and photo.is_dir():
         raise typer.BadParameter("draws one photo, and this is a folder.", param_hint="--draw")
-    with faces_in(DataFolder(data, database), recognizer, detector, device) as opened:
+    milvus = choose_milvus(index, milvus_uri, milvus_token)
+    with faces_in(DataFolder(data, database, milvus), recognizer, detector, device) as opened:
         chosen = opened.collection(collection)
         outcomes = {path: search(chosen, path, threshold, target_fpir) for path in counted(paths)}
         found = outcomes[paths[0]]

@@ -9,9 +9,18 @@ from rich.markup import escape
 
 from sameface.listings import CollectionDescription
 from sameface.model.bundles.bundle import find_folder, load_bundle
-from sameface.model.commands.console.options import AsJson, CollectionName, Data, Database, Device
+from sameface.model.commands.console.options import (
+    AsJson,
+    CollectionName,
+    Data,
+    Database,
+    Device,
+    Index,
+    MilvusToken,
+    MilvusUri,
+)
 from sameface.model.commands.console.terminal import console, count, new_table, print_json, report_counts
-from sameface.model.data_folder import DEFAULT_DATA, DataFolder
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder, choose_milvus
 from sameface.model.store.move import move_everything
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
@@ -97,10 +106,14 @@ def check(
     repair: Annotated[bool, typer.Option("--repair", help="Make again what can be made again.")] = False,
     data: Data = DEFAULT_DATA,
     database: Database = None,
+    index: Index = "faiss",
+    milvus_uri: MilvusUri = None,
+    milvus_token: MilvusToken = None,
     as_json: AsJson = False,
 ) -> None:
     """Prove that store and indexes agree: exit code 0 if all is well or repaired, 1 if not."""
-    findings = check_gallery(DataFolder(data, database).gallery, collection, repair=repair)
+    folder = DataFolder(data, database, choose_milvus(index, milvus_uri, milvus_token))
+    findings = check_gallery(folder.gallery, collection, repair=repair, milvus=folder.milvus)
     if as_json:
         print_json(findings)
     else:

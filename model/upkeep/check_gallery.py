@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sameface.model.data_folder import GalleryPlace
+from sameface.model.data_folder import GalleryPlace, MilvusAddress
 from sameface.model.errors import CollectionNotFound, StoreDamaged, UpkeepRunning
 from sameface.model.faces import are_unit
 from sameface.model.gallery.index.faiss.collection_indexes import CollectionIndexes, open_indexes
@@ -22,6 +22,7 @@ from sameface.model.store.soundness import (
     recount,
 )
 from sameface.model.store.store import Store
+from sameface.model.upkeep.check_milvus import compare_with_milvus, fill_milvus
 
 NAMED = 5  # people that a finding names
 BACKUP = "stop the server and restore a backup"
@@ -38,17 +39,26 @@ class Finding:
     repaired: bool = False
 
 
-def check_gallery(place: GalleryPlace, name: str | None = None, *, repair: bool = False) -> list[Finding]:
-    """The findings about a gallery or the collection `name`; with `repair`, the repaired ones come first."""
+def check_gallery(
+    place: GalleryPlace,
+    name: str | None = None,
+    *,
+    repair: bool = False,
+    milvus: MilvusAddress | None = None,
+) -> list[Finding]:
+    """The findings about a gallery or the collection `name`; with `repair`, the repaired ones come first.
+
+    With the address of `milvus`, what it has is compared with the store, and otherwise FAISS's snapshots.
+    """
     try:
         with closing(Store(place)) as store:
-            findings = inspect_gallery(store, name)
+            findings = inspect_gallery(store, name, milvus)
             if not repair or not findings:
                 return findings
             store.refuse_read_only()
             for finding in findings:
-                repair_finding(store, finding)
-            left = inspect_gallery(store, name)
+                repair_finding(store, finding, milvus)
+            left = inspect_gallery(store, name, milvus)
     except StoreDamaged as error:
         return [Finding(None, "database", f"{error.facts['reason']}: {BACKUP}")]
     still = {(finding.collection, finding.code) for finding in left}
@@ -56,7 +66,7 @@ def check_gallery(place: GalleryPlace, name: str | None = None, *, repair: bool 
     return [dataclasses.replace(finding, repaired=True) for finding in gone] + left
 
 
-def inspect_gallery(store: Store, name: str | None = None) -> list[Finding]:
+def inspect_gallery(store: Store, name: str | None, milvus: MilvusAddress | None) -> list[Finding]:
     """The findings about a gallery or one collection; only reads, so a server may run meanwhile."""
     with store.frozen() as connection:
         if damage := store.find_damage(connection):  # nothing else in the file can be trusted
@@ -64,16 +74,16 @@ def inspect_gallery(store: Store, name: str | None = None) -> list[Finding]:
         orphans = store.count_orphans(connection)
     findings = [Finding(None, "orphans", f"{orphans} rows belong to nothing: {BACKUP}")] if orphans else []
     with closing(open_indexes(store)) as indexes:
-        if name:
-            return findings + inspect_collection(store, indexes, name)
-        for collection in store.collections.page():
-            with suppress(CollectionNotFound):  # the collection was deleted meanwhile
-                findings += inspect_collection(store, indexes, collection.name)
-    return findings + find_leftovers(store)
+        for each in [name] if name else [collection.name for collection in store.collections.page()]:
+            with nullcontext() if name else suppress(CollectionNotFound):  # it was deleted meanwhile
+                findings += inspect_collection(store, None if milvus else indexes, each)
+                if milvus and not any(found.code == "embeddings" for found in findings):
+                    findings += inspect_milvus(store, milvus, each)
+    return findings if name else findings + find_leftovers(store)
 
 
-def inspect_collection(store: Store, indexes: CollectionIndexes, name: str) -> list[Finding]:
-    """The findings about one collection, in one snapshot of the store."""
+def inspect_collection(store: Store, indexes: CollectionIndexes | None, name: str) -> list[Finding]:
+    """The findings about one collection, in one snapshot of the store, and about its index, if it has one."""
     findings = []
 
     def find(code: str, detail: str) -> None:
@@ -92,8 +102,15 @@ def inspect_collection(store: Store, indexes: CollectionIndexes, name: str) -> l
         if misfits := find_misfits(connection, collection):
             find("embeddings", describe_misfits(store, misfits))
             return findings  # no index can read these embeddings
-        findings += inspect_index(store, indexes, collection)
+        if indexes:
+            findings += inspect_index(store, indexes, collection)
     return findings
+
+
+def inspect_milvus(store: Store, milvus: MilvusAddress, name: str) -> list[Finding]:
+    """The findings about what Milvus has of a collection."""
+    difference = compare_with_milvus(store, milvus, name)
+    return [Finding(name, "index", difference)] if difference else []
 
 
 def inspect_index(store: Store, indexes: CollectionIndexes, collection: Collection) -> list[Finding]:
@@ -176,7 +193,7 @@ def find_leftovers(store: Store) -> list[Finding]:
     return [Finding(draft.draft_of, "leftover", detail.format(draft.faces)) for draft in drafts]
 
 
-def repair_finding(store: Store, finding: Finding) -> None:
+def repair_finding(store: Store, finding: Finding, milvus: MilvusAddress | None) -> None:
     """Recount counters, rebuild an index from the store, or delete leftover drafts; other faults stay."""
     if finding.code not in ("counters", "snapshot", "index", "leftover"):
         return
@@ -190,6 +207,8 @@ def repair_finding(store: Store, finding: Finding) -> None:
         if finding.code == "counters":
             with store.writing() as connection:
                 recount(connection, collection)
+        elif milvus:
+            fill_milvus(store, milvus, collection)
         else:
             with closing(open_indexes(store)) as indexes:
                 indexes.renew(collection)

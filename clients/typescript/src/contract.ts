@@ -1929,6 +1929,13 @@ export interface components {
             recognizer: string;
             /** Detector */
             detector: string;
+            /**
+             * Index
+             * @enum {string}
+             */
+            index: "faiss" | "milvus";
+            /** Index Fault */
+            index_fault?: string | null;
         };
         /**
          * Rejection
@@ -4929,7 +4936,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `timed_out` */
+            /** @description `not_ready`, `store_damaged`, `store_refused`, `store_unavailable`, `index_unavailable`, `index_refused`, `timed_out` */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -6417,7 +6424,9 @@ export interface operations {
                      *       "device": "cpu",
                      *       "provider": "CPUExecutionProvider",
                      *       "recognizer": "sface-2021dec",
-                     *       "detector": "yunet-2023mar"
+                     *       "detector": "yunet-2023mar",
+                     *       "index": "faiss",
+                     *       "index_fault": null
                      *     }
                      */
                     "application/json": components["schemas"]["Ready"];

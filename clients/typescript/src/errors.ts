@@ -41,6 +41,7 @@ export const CODES = [
   "store_refused",
   "store_unavailable",
   "index_unavailable",
+  "index_refused",
   "timed_out",
   "storage_full",
   "connection_failed",

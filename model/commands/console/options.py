@@ -21,6 +21,20 @@ Database = Annotated[
         show_envvar=True,
     ),
 ]
+Index = Annotated[
+    Literal["faiss", "milvus"],
+    typer.Option("--index", envvar="SAMEFACE_INDEX", help="What searches: FAISS in memory, or Milvus."),
+]
+MilvusUri = Annotated[
+    str | None,
+    typer.Option("--milvus-uri", envvar="SAMEFACE_MILVUS_URI", help="Address of Milvus.", show_envvar=True),
+]
+MilvusToken = Annotated[
+    str | None,
+    typer.Option(
+        "--milvus-token", envvar="SAMEFACE_MILVUS_TOKEN", help="Milvus's USER:PASSWORD, or its API key."
+    ),
+]
 Recognizer = Annotated[
     Path | None,
     typer.Option(
@@ -47,6 +61,8 @@ def faces_in(folder: DataFolder, recognizer: Path | None, detector: Path | None,
     return open_faces(
         folder.root,
         database=folder.database,
+        milvus_uri=folder.milvus.uri if folder.milvus else None,
+        milvus_token=folder.milvus.token if folder.milvus else None,
         recognizer=recognizer,
         detector=detector,
         device=device,  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """What a gallery asks of a search engine, FAISS or Milvus: a cache of the store that is never the truth."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.data_folder import MilvusAddress
@@ -11,6 +11,9 @@ from sameface.model.gallery.index.faiss.collection_indexes import open_indexes
 from sameface.model.gallery.index.hits import Hits
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
+
+if TYPE_CHECKING:
+    from sameface.model.gallery.index.milvus.milvus_engine import MilvusEngine
 
 
 class SearchEngine(Protocol):
@@ -49,10 +52,15 @@ def open_engine(store: Store, device: str, milvus: MilvusAddress | None, bundle:
     """The engine for embeddings of the recogniser `bundle`: Milvus if there is an address, else FAISS."""
     if milvus is None:
         return open_indexes(store, device)
+    return open_milvus(store, milvus, bundle.identity, bundle.contract.dimension or 0)
+
+
+def open_milvus(store: Store, address: MilvusAddress, identity: str, dimension: int) -> "MilvusEngine":
+    """Milvus as the engine of a recogniser's collections; raises if its client is not installed."""
     try:
         from sameface.model.gallery.index.milvus.milvus_engine import MilvusEngine
     except ModuleNotFoundError as error:
         raise IndexRefused(
             "Searching with Milvus needs the extra `milvus` of sameface: install it."
         ) from error
-    return MilvusEngine(store, milvus, bundle.identity, bundle.contract.dimension or 0)
+    return MilvusEngine(store, address, identity, dimension)

@@ -85,6 +85,22 @@ def examine_indexes(path: Path) -> Iterator[Observation]:
     yield Observation("store", "snapshots", f"{len(lags)}, {size}{behind}")
 
 
+def examine_index(folder: DataFolder) -> Iterator[Observation]:
+    """What searches, and whether Milvus answers; where it is is not shown: an address may hold a password."""
+    if folder.milvus is None:
+        yield Observation("index", "engine", "FAISS, in the memory of each process")
+        return
+    try:
+        from sameface.model.gallery.index.milvus.faces_in_milvus import FacesInMilvus
+
+        with closing(FacesInMilvus(folder.milvus, "", 0)) as faces:
+            yield Observation("index", "engine", f"Milvus {faces.read_version()}")
+    except ModuleNotFoundError:
+        yield Observation("index", "engine", "Milvus", "its client is missing: install the extra `milvus`")
+    except SamefaceError as error:
+        yield Observation("index", "engine", "Milvus", error.detail)
+
+
 def examine_clock(folder: DataFolder) -> Iterator[Observation]:
     """The time, and whether it is before what was written last."""
     now, written = time.time(), 0.0

@@ -36,6 +36,7 @@ from sameface_client.errors.of_requests import (
 )
 from sameface_client.errors.of_servers import (
     ConnectionFailed,
+    IndexRefused,
     IndexUnavailable,
     Internal,
     NotReady,
@@ -64,6 +65,7 @@ __all__ = [
     "HostNotAllowed",
     "IdempotencyKeyReused",
     "ImageTooLarge",
+    "IndexRefused",
     "IndexUnavailable",
     "Internal",
     "InvalidRequest",

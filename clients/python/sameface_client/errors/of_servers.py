@@ -51,6 +51,12 @@ class IndexUnavailable(SamefaceError):
     code = "index_unavailable"
 
 
+class IndexRefused(SamefaceError):
+    """The gallery's index cannot be used."""
+
+    code = "index_refused"
+
+
 class TimedOut(SamefaceError):
     """The request took longer than the server allows."""
 

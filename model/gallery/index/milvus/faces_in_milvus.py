@@ -14,6 +14,7 @@ from typing import Any
 import grpc
 import numpy as np
 from pymilvus import DataType, MilvusClient, MilvusException
+from pymilvus.client.types import LoadState
 from pymilvus.exceptions import ConnectionConfigException, ParamError
 
 from sameface.model.data_folder import MilvusAddress
@@ -28,7 +29,7 @@ ROWS_AT_ONCE = 2_000  # sent in one request, which may have 64 MB
 MOST_HITS = 16_384  # of one probe: Milvus's own limit
 
 NOT_FOUND = 100  # Milvus's code for a collection that does not exist
-FORBIDDEN = ("auth", "permission", "privilege", "credential")  # in what Milvus says if a token is wrong
+FORBIDDEN = ("unauthenticated", "auth check", "permission")  # in what Milvus says if a token is wrong
 
 
 class FacesInMilvus:
@@ -83,6 +84,12 @@ class FacesInMilvus:
                 consistency_level="Bounded",
                 timeout=FEED_SECONDS,
             )
+
+    def load(self) -> None:
+        """Have Milvus load the collection into its memory, unless it is there: Milvus Lite forgets to."""
+        with self._connected() as client:
+            if client.get_load_state(self.name, timeout=SECONDS)["state"] != LoadState.Loaded:
+                client.load_collection(self.name, timeout=FEED_SECONDS)
 
     def search(self, collection: int, probes: Floats, count: int) -> Keys:
         """For each probe (row) the keys of `count` near faces of the collection, or of marks; -1 for none."""
@@ -178,13 +185,16 @@ class FacesInMilvus:
     @contextmanager
     def _connected(self) -> Iterator[MilvusClient]:
         """The client, connected; what Milvus says then is turned into an error that a caller can act on."""
+        client = self._client
         try:
-            yield self._client or self._connect()
+            client = client or self._connect()
+            yield client
         except (ConnectionConfigException, ParamError, ValueError):
             raise IndexRefused(
                 "The address of Milvus is none: http://HOST:19530, https://HOST, or a file ending in .db."
             ) from None
         except (MilvusException, grpc.RpcError) as error:  # their sentences have addresses
+            self._drop(client)
             raise name_failure(error) from None
 
     def _connect(self) -> MilvusClient:
@@ -194,13 +204,19 @@ class FacesInMilvus:
                 self._client = MilvusClient(uri=self._address.uri, token=token, timeout=SECONDS)
             return self._client
 
+    def _drop(self, client: MilvusClient | None) -> None:
+        """Have the next call connect anew: an old connection waits longer and longer between its tries."""
+        with self._connecting:
+            if client is not None and self._client is client:
+                client.close()
+                self._client = None
+
 
 def name_failure(error: Exception) -> SamefaceError:
     """The failure that a caller can act on: refused for good, or away for now. The address is in neither."""
-    code, said = getattr(error, "code", None), str(error).lower()
-    if any(word in said for word in FORBIDDEN):
+    if any(word in f"{error} {error.__cause__}".lower() for word in FORBIDDEN):
         return IndexRefused("Milvus refuses the token, or lets its user do too little.")
-    if code == NOT_FOUND:
+    if getattr(error, "code", None) == NOT_FOUND:
         return unavailable("has lost what it had, and is being filled again")
     return unavailable("cannot be reached, or does not answer")
 

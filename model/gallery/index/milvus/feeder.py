@@ -138,6 +138,8 @@ class Feeder:
         """Reset the feeds whose mark Milvus has lost; make Milvus's collection if there is none."""
         feeds = [feed for feed in self._store.feeds.all_of(self._identity).values() if feed.mark]
         there = self._faces.exists()
+        if there:
+            self._faces.load()
         known = self._faces.find_marks([feed.mark for feed in feeds]) if there and feeds else set()
         self._reset([feed for feed in feeds if feed.mark not in known])
         if not there:

@@ -88,8 +88,9 @@ class MilvusEngine:
 
     def find_fault(self) -> str | None:
         """Why nothing can be searched now; None if it can."""
-        look = self._look_again()
-        return look.failure.detail if look.failure else None
+        if not self._looking.locked():  # else somebody waits for Milvus, and what was found last counts
+            self._look_again()
+        return self._look.failure.detail if self._look.failure else None
 
     def forget_deleted(self) -> None:
         """Drop the tails of collections that are no longer in the store; feeding has Milvus drop the rest."""

@@ -8,6 +8,7 @@ import pytest
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.data_folder import MilvusAddress
 from sameface.model.gallery.gallery import Gallery
+from sameface.model.gallery.index.milvus import faces_in_milvus as faces_module
 from sameface.model.gallery.index.milvus import feeder as feeder_module
 from sameface.model.gallery.index.milvus import milvus_engine as engine_module
 from sameface.model.store.records import Collection
@@ -27,6 +28,7 @@ SHORT = {
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, seconds in SHORT.items():
         monkeypatch.setattr(feeder_module, name, seconds)
+    monkeypatch.setattr(faces_module, "SECONDS", 1.0)
     monkeypatch.setattr(engine_module, "TRUST_SECONDS", SHORT["TRUST_SECONDS"])
 
 
