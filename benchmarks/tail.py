@@ -16,7 +16,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from sameface.model.faces import Floats
+from benchmarks.shared.people import People
 from sameface.model.gallery.index.milvus.feeder import FEED_ROWS, PAUSE_SECONDS, TRUST_SECONDS
 from sameface.model.gallery.index.milvus.milvus_engine import MOST_TAIL
 from sameface.model.gallery.index.milvus.tail import Tail
@@ -51,20 +51,15 @@ def fill(changes: int) -> Tail:
     """A tail of so many faces, five per person."""
     tail = Tail(DIMENSION, 0)
     keys = np.arange(1, changes + 1)
-    block = FaceBlock(keys, keys // 5, units(changes))
+    block = FaceBlock(keys, keys // 5, People(changes, DIMENSION).centres)
     tail.follow(changes, lambda _: [FaceChanges(changes, block, np.empty(0, np.int64))])
     return tail
 
 
-def units(count: int) -> Floats:
-    """Random embeddings."""
-    values = np.random.default_rng(0).normal(size=(count, DIMENSION)).astype(np.float32)
-    return values / np.linalg.norm(values, axis=1, keepdims=True)
-
-
 def measure(tail: Tail, probes: int) -> float:
     """The median milliseconds of a search with so many probes."""
-    asked, spent = units(probes), []
+    asked = People(probes, DIMENSION).centres
+    spent: list[float] = []
     until = time.perf_counter() + MEASURED_SECONDS
     while time.perf_counter() < until or len(spent) < 3:
         start = time.perf_counter()

@@ -39,7 +39,7 @@ class FacesInMilvus:
         self.name = name
         self._address = address
         self._dimension = dimension
-        self._client: MilvusClient | None = None
+        self._client: Any = None  # a MilvusClient, once connected
         self._connecting = threading.Lock()
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it logs tracebacks, hosts and requests
 
@@ -207,8 +207,8 @@ class FacesInMilvus:
     def _drop(self, client: MilvusClient | None) -> None:
         """Have the next call connect anew: an old connection waits longer and longer between its tries."""
         with self._connecting:
-            if client is not None and self._client is client:
-                client.close()
+            if client and self._client is client:
+                self._client.close()
                 self._client = None
 
 
