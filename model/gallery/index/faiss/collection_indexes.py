@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,47 +15,24 @@ from sameface.model.faces import Keys
 from sameface.model.files import exclusive_lock, make_private_folder
 from sameface.model.gallery.index.faiss.candidates import choose_kind
 from sameface.model.gallery.index.faiss.face_index import FaceIndex
+from sameface.model.gallery.index.faiss.follower import Follower
+from sameface.model.gallery.index.faiss.held import Held
 from sameface.model.gallery.index.faiss.snapshot import (
     SnapshotRefused,
     load_snapshot,
     read_sequence,
     save_snapshot,
 )
+from sameface.model.store.changes import ChangesCompacted
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 
 log = logging.getLogger("sameface.index")
 
 FOLDER = "indexes"  # of the snapshots, beside the gallery's file
-SAVE_CHANGES = 1_000  # fewer changes are replayed faster than a snapshot is loaded
-SAVE_SHARE = 0.1  # of the faces that may change before a new snapshot is written
 FORGET_SECONDS = 60.0  # between two looks for snapshots that hold a deleted face
 FORGET_SHARE = 0.1  # of the time that may be spent on it
 COMPARED_FACES = 100  # of a snapshot with the store, to notice a backup that was restored
-
-
-@dataclass(slots=True, eq=False)
-class Held:
-    """An index in memory, and the state of its snapshot."""
-
-    collection: Collection
-    index: FaceIndex
-    saved: int  # the change number of its snapshot, 0 if there is none
-    failed: int | None = None  # the change number at which `_tend` last failed; None if it worked
-    tended: bool = False  # `_tend` runs, or is queued
-
-    @property
-    def unsaved(self) -> int:
-        """The number of changes since the snapshot."""
-        return self.index.sequence - self.saved
-
-    @property
-    def needs_tending(self) -> bool:
-        """Whether to rebuild or save the index; after a failure, only once as much has changed again."""
-        due = max(SAVE_CHANGES, SAVE_SHARE * self.index.columns.count)
-        if self.failed is not None and self.index.sequence - self.failed < due:
-            return False
-        return self.unsaved >= due or self.index.needs_rebuilding
 
 
 class CollectionIndexes:
@@ -71,6 +47,7 @@ class CollectionIndexes:
         self._upkeep = ThreadPoolExecutor(1, thread_name_prefix="sameface-upkeep")
         self._forgetting: threading.Thread | None = None
         self._closing = threading.Event()
+        self._follower = Follower(store, self._held, self._upkeep, self._catch_up)
 
     def follow(self, collection: Collection) -> FaceIndex:
         """The collection's index, caught up with the revision that the collection was read at."""
@@ -81,7 +58,7 @@ class CollectionIndexes:
                 if held is None:
                     self.forget_deleted()
                     held = self._held[collection.key] = self._open(collection)
-        self._catch_up(held, collection)
+        held = self._catch_up(held, collection)
         if not held.tended and held.needs_tending:
             held.tended = True
             self._upkeep.submit(self._tend, held)
@@ -109,9 +86,11 @@ class CollectionIndexes:
                 path.unlink(missing_ok=True)
 
     def keep_forgetting(self) -> None:
-        """From now on, look every `FORGET_SECONDS` for snapshots that hold a deleted face."""
+        """From now on, look every `FORGET_SECONDS` for snapshots that hold a deleted face, and for changes
+        that are needed no more; and hear of new changes early."""
         with self._lock:
             if self._forgetting is None:
+                self._follower.start(self._closing)
                 self._store.forget_log_soon()  # it may hold one, too
                 self._forgetting = threading.Thread(target=self._forget, name="sameface-forget", daemon=True)
                 self._forgetting.start()
@@ -170,7 +149,10 @@ class CollectionIndexes:
         if index.sequence > max(collection.revision, self._store.changes.latest(collection)):
             raise SnapshotRefused("it is ahead of the store, which must have been put back")
         saved, newest = index.sequence, index.columns.faces[-COMPARED_FACES:].copy()
-        index.follow(collection.revision, partial(self._store.changes.since, collection))
+        try:
+            index.follow(collection.revision, partial(self._store.changes.since, collection))
+        except ChangesCompacted:
+            raise SnapshotRefused("the changes since it are no longer kept") from None
         self._compare(collection, index, newest)
         return Held(collection, index, saved)
 
@@ -212,15 +194,24 @@ class CollectionIndexes:
             log.warning("the snapshot of %s is not used, the store is read: %s", collection.name, reason)
         return held or Held(collection, FaceIndex(collection.dimension, self.device), 0)
 
-    def _catch_up(self, held: Held, collection: Collection) -> None:
-        """Follow to the collection's revision; an index that fails is dropped, and opened again next time."""
+    def _catch_up(self, held: Held, collection: Collection) -> Held:
+        """Follow to the collection's revision; an index that fails is dropped, and opened again next time.
+
+        One that was away for so long that changes are no longer kept is replaced by a new one.
+        """
         if held.index.sequence >= collection.revision:
-            return
+            return held
         try:
             held.index.follow(collection.revision, partial(self._store.changes.since, collection))
+        except ChangesCompacted:
+            with self._lock:
+                if self._held.get(collection.key) is held:
+                    self._held[collection.key] = self.build(collection)
+                return self._held[collection.key]
         except Exception:
             self._held.pop(collection.key, None)
             raise
+        return held
 
     def _compare(self, collection: Collection, index: FaceIndex, faces: Keys) -> None:
         """Raise if `faces` differ from the store's: a restored backup may have others under the same keys."""
@@ -258,16 +249,17 @@ class CollectionIndexes:
             began = time.monotonic()
             try:
                 self.forget_faces()
+                self._follower.note()
+                self._follower.compact()
             except Exception as reason:  # tried again after the pause
-                log.warning("snapshots may hold deleted faces for longer: %s", reason)
+                log.warning("snapshots may hold deleted faces, and changes be kept, for longer: %s", reason)
             pause = max(FORGET_SECONDS, (time.monotonic() - began) / FORGET_SHARE)
 
     def _renew_or_delete(self, held: Held | None, collection: Collection) -> None:
         """Write a snapshot anew; without the index, or if it cannot be written, delete it."""
         try:
             if held:
-                self._catch_up(held, collection)
-                self.save(held, wait=True)
+                self.save(self._catch_up(held, collection), wait=True)
                 return
         except OSError as reason:
             log.warning("the snapshot of %s cannot be written: %s", collection.name, reason)
@@ -278,8 +270,8 @@ class CollectionIndexes:
     def _save_last(self, held: Held, collection: Collection) -> None:
         """Save an index before the process ends, if a restart would miss it; a failure is only logged."""
         try:
-            self._catch_up(held, collection)
-            if held.unsaved >= (1 if held.saved else SAVE_CHANGES):
+            held = self._catch_up(held, collection)
+            if held.worth_saving:
                 self.save(held, wait=True)
         except Exception:  # the store has everything
             log.exception("the index of %s cannot be saved", collection.name)
