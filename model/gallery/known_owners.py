@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Sequence
 
+from sameface.model.store.changes import ChangesCompacted
 from sameface.model.store.records import Collection, FaceOwner
 from sameface.model.store.store import Store
 
@@ -45,8 +46,11 @@ class KnownOwners:
     def _follow(self, revision: int) -> None:
         """Forget the owners that changed up to `revision`; all, if there are too many or no collection."""
         if revision > self.sequence:
-            for face in self._store.changes.faces_touched(self._collection, self.sequence):
-                self._owners.pop(face, None)
+            try:
+                for face in self._store.changes.faces_touched(self._collection, self.sequence):
+                    self._owners.pop(face, None)
+            except ChangesCompacted:
+                self._owners = {}
             self.sequence = revision
         if not revision or len(self._owners) > MOST_KNOWN:
             self._owners = {}

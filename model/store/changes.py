@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Select, bindparam, exists, func, select, update
+from sqlalchemy import Connection, bindparam, exists, func, select, update
 
-from sameface.model.faces import Floats, Keys
-from sameface.model.store.databases.database import Database, Now, damaged, database_of
+from sameface.model.faces import Keys
+from sameface.model.store.databases.database import Database, Now, database_of
+from sameface.model.store.databases.face_rows import select_faces, to_block
 from sameface.model.store.databases.tables import changes, collections, faces
 from sameface.model.store.records import Collection, FaceBlock, FaceChanges
 
@@ -21,7 +22,10 @@ FACES_BY_KEY = (
     .order_by(faces.c.key)
 )
 
-# Built once: every write runs it.
+# Built once: every search or write runs one.
+REVISION_OF = select(collections.c.revision, collections.c.compacted).where(
+    collections.c.key == bindparam("of")
+)
 NUMBER_CHANGES = (
     update(collections)
     .where(collections.c.key == bindparam("of"))
@@ -32,6 +36,10 @@ NUMBER_CHANGES = (
     )
     .returning(collections.c.revision, Now())
 )
+
+
+class ChangesCompacted(Exception):
+    """Changes that a follower lacks are no longer kept: it must read all faces anew."""
 
 
 class Changes:
@@ -47,23 +55,39 @@ class Changes:
             return connection.execute(wanted).scalar_one_or_none() or 0
 
     def since(self, collection: Collection, sequence: int) -> Iterator[FaceChanges]:
-        """The changes after the number `sequence`, in order, in blocks of up to `ROWS_AT_ONCE`."""
-        wanted = (
-            select(changes.c.sequence, changes.c.kind, changes.c.person, changes.c.face, faces.c.embedding)
-            .join(faces, (changes.c.kind == "enrol") & (faces.c.key == changes.c.face), isouter=True)
-            .where((changes.c.collection == collection.key) & (changes.c.sequence > sequence))
-            .order_by(changes.c.sequence)
-            .execution_options(yield_per=ROWS_AT_ONCE)
-        )
+        """The changes after the number `sequence`, in order, in blocks of up to `ROWS_AT_ONCE`.
+
+        After 0 it is all faces that there are, read from their table: that is faster, and a new machine needs
+        no change that was ever made. Raises `ChangesCompacted` if some of the changes are no longer kept.
+        """
         with self._database.reading() as connection:
-            for rows in connection.execute(wanted).partitions():
-                came = [(face, person, values) for _, _, person, face, values in rows if values is not None]
-                gone = [face for _, kind, _, face, _ in rows if kind == "delete" and face is not None]
-                block = to_block(came, collection.dimension)
-                yield FaceChanges(rows[-1].sequence, block, np.array(gone, np.int64))
+            row = connection.execute(REVISION_OF, {"of": collection.key}).one_or_none()
+            if row is None:
+                return
+            if not sequence:
+                yield from self._read_everything(connection, collection, row.revision)
+            elif sequence < row.compacted:
+                raise ChangesCompacted
+            else:
+                yield from read_changes(connection, collection, sequence)
+
+    def _read_everything(
+        self, connection: Connection, collection: Collection, revision: int
+    ) -> Iterator[FaceChanges]:
+        """All faces; the last block, which may be empty, is the one up to `revision`."""
+        none = np.empty(0, np.int64)
+        last = to_block([], collection.dimension)
+        for block in self._database.read_faces(connection, collection, ROWS_AT_ONCE):
+            if len(last.faces):
+                yield FaceChanges(0, last, none)
+            last = block
+        yield FaceChanges(revision, last, none)
 
     def faces_touched(self, collection: Collection, after: int) -> list[int]:
-        """The faces that were deleted after the change number `after`, and all faces of changed people."""
+        """The faces that were deleted after the change number `after`, and all faces of changed people.
+
+        Raises `ChangesCompacted` if some of the changes are no longer kept.
+        """
         updated = (changes.c.kind == "update") & (faces.c.person == changes.c.person)
         wanted = (
             select(func.coalesce(changes.c.face, faces.c.key))
@@ -75,24 +99,26 @@ class Changes:
             )
         )
         with self._database.reading() as connection:
+            if is_compacted(connection, collection, after):
+                raise ChangesCompacted
             return [face for face in connection.execute(wanted).scalars() if face is not None]
 
     def has_deletes(self, collection: Collection, after: int) -> bool:
-        """Whether somebody or a face was deleted after the change number `after`."""
+        """Whether somebody or a face was, or may have been, deleted after the change number `after`."""
         wanted = (
             (changes.c.collection == collection.key)
             & (changes.c.sequence > after)
             & (changes.c.kind == "delete")
         )
         with self._database.reading() as connection:
-            return bool(connection.execute(select(exists().where(wanted))).scalar_one())
+            return is_compacted(connection, collection, after) or bool(
+                connection.execute(select(exists().where(wanted))).scalar_one()
+            )
 
     def all_faces(self, collection: Collection) -> Iterator[FaceBlock]:
         """All faces of a collection in the order of their keys, in blocks of up to `ROWS_AT_ONCE`."""
-        wanted = select_faces(collection).execution_options(yield_per=ROWS_AT_ONCE)
         with self._database.reading() as connection:
-            for rows in connection.execute(wanted).partitions():
-                yield to_block(rows, collection.dimension)
+            yield from self._database.read_faces(connection, collection, ROWS_AT_ONCE)
 
     def find_faces(self, collection: Collection, keys: Keys) -> FaceBlock:
         """The faces with these keys, in the order of their keys; deleted ones are left out."""
@@ -105,6 +131,28 @@ class Changes:
         wanted = select_faces(collection).where(faces.c.person.in_(people.tolist()))
         with self._database.reading() as connection:
             return to_block(connection.execute(wanted).all(), collection.dimension)
+
+
+def is_compacted(connection: Connection, collection: Collection, after: int) -> bool:
+    """Whether some of the changes after the number `after` are no longer kept."""
+    row = connection.execute(REVISION_OF, {"of": collection.key}).one_or_none()
+    return row is not None and after < row.compacted
+
+
+def read_changes(connection: Connection, collection: Collection, sequence: int) -> Iterator[FaceChanges]:
+    """The changes after the number `sequence`, in order, in blocks of up to `ROWS_AT_ONCE`."""
+    wanted = (
+        select(changes.c.sequence, changes.c.kind, changes.c.person, changes.c.face, faces.c.embedding)
+        .join(faces, (changes.c.kind == "enrol") & (faces.c.key == changes.c.face), isouter=True)
+        .where((changes.c.collection == collection.key) & (changes.c.sequence > sequence))
+        .order_by(changes.c.sequence)
+        .execution_options(yield_per=ROWS_AT_ONCE)
+    )
+    for rows in connection.execute(wanted).partitions():
+        came = [(face, person, values) for _, _, person, face, values in rows if values is not None]
+        gone = [face for _, kind, _, face, _ in rows if kind == "delete" and face is not None]
+        block = to_block(came, collection.dimension)
+        yield FaceChanges(rows[-1].sequence, block, np.array(gone, np.int64))
 
 
 def record_changes(
@@ -136,6 +184,7 @@ def number_changes(
     """
     values = {"of": collection.key, "changes": count, "more_people": people, "more_faces": faces}
     last, now = connection.execute(NUMBER_CHANGES, values).one()
+    database_of(connection).announce(collection.key)
     return last, now
 
 
@@ -154,29 +203,3 @@ def describe_changes(
         }
         for place, (person, face) in enumerate(changed)
     ]
-
-
-def select_faces(collection: Collection) -> Select[tuple[int, int, bytes]]:
-    """SELECT key, person and embedding of a collection's faces, in the order of their keys."""
-    return (
-        select(faces.c.key, faces.c.person, faces.c.embedding)
-        .where(faces.c.collection == collection.key)
-        .order_by(faces.c.key)
-    )
-
-
-def to_block(rows: Sequence[Any], dimension: int) -> FaceBlock:
-    """Rows of face key, person key and stored embedding as columns."""
-    stored = b"".join(row[2] for row in rows)
-    return FaceBlock(
-        np.array([row[0] for row in rows], np.int64),
-        np.array([row[1] for row in rows], np.int64),
-        read_embeddings(stored, len(rows), dimension),
-    )
-
-
-def read_embeddings(stored: bytes, count: int, dimension: int) -> Floats:
-    """The `count` embeddings in `stored`, one after the other."""
-    if len(stored) != 4 * count * dimension:
-        raise damaged("an embedding is too short or too long")
-    return np.frombuffer(stored, "<f4").reshape(count, dimension)

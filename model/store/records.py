@@ -105,6 +105,7 @@ class Collection:
     draft_of: str | None = None
     draft: str | None = None  # a draft's purpose; None: not a draft
     reviewers: int = 0  # people who must confirm a match
+    compacted: int = 0  # changes up to this number are no longer kept
 
     @property
     def binding(self) -> Binding:

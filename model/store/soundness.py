@@ -42,15 +42,15 @@ def recount(connection: Connection, collection: Collection) -> None:
 
 
 def has_every_change(connection: Connection, collection: Collection) -> bool:
-    """Whether the collection's change sequence is 1, 2, 3, ... up to its revision, without a gap."""
+    """Whether the changes are numbered from the first that is kept to the revision, without a gap."""
     sequence = changes.c.sequence
     row = connection.execute(
         select(func.count(), func.min(sequence), func.max(sequence)).where(
             changes.c.collection == collection.key
         )
     ).one()
-    last = collection.revision
-    return tuple(row) == ((last, 1, last) if last else (0, None, None))
+    first, last = collection.compacted + 1, collection.revision
+    return tuple(row) == ((last - first + 1, first, last) if last >= first else (0, None, None))
 
 
 def count_foreign(connection: Connection, collection: Collection) -> int:

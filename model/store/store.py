@@ -1,5 +1,7 @@
 """The store: the durable truth of who is enrolled, opened as one thing with a part per noun."""
 
+import threading
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from sameface.model.store.databases.migrations import (
 )
 from sameface.model.store.databases.opening import open_database
 from sameface.model.store.feeds import Feeds
+from sameface.model.store.followers import Followers
 from sameface.model.store.idempotency import IdempotencyKeys
 from sameface.model.store.people.lookups import Lookups
 from sameface.model.store.people.people import People
@@ -54,6 +57,7 @@ class Store:
         self.wholesale = Wholesale(self._database)
         self.changes = Changes(self._database)
         self.feeds = Feeds(self._database)
+        self.followers = Followers(self._database)
         self.idempotency_keys = IdempotencyKeys(self._database)
         self.calibrations = OwnCalibrations(self._database)
         self.keys = Keys(self._database)
@@ -102,6 +106,10 @@ class Store:
     def forget_log_soon(self) -> None:
         """Empty the write-ahead log soon: a killed process may have left there what it deleted."""
         self._database.forget_log_soon()
+
+    def listen(self, hear: Callable[[int], None], closing: threading.Event) -> None:
+        """Call `hear` with the key of each collection that others change, until `closing` is set."""
+        self._database.listen(hear, closing)
 
     def close(self) -> None:
         """Close the database."""

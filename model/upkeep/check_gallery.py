@@ -96,7 +96,8 @@ def inspect_collection(store: Store, indexes: CollectionIndexes | None, name: st
             counted = f"{collection.people} people and {collection.faces} faces"
             find("counters", f"it counts {counted}, and has {people} and {faces}")
         if not has_every_change(connection, collection):
-            find("changes", f"its changes are not numbered 1 to {collection.revision}: {AFRESH}")
+            first = collection.compacted + 1
+            find("changes", f"its changes are not numbered {first} to {collection.revision}: {AFRESH}")
         if foreign := count_foreign(connection, collection):
             find("identity", f"{foreign} faces are of another recogniser: {BACKUP}")
         if misfits := find_misfits(connection, collection):

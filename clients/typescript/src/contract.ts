@@ -501,7 +501,6 @@ export interface components {
     schemas: {
         /**
          * ArrowEntries
-         * Format: binary
          * @description Record batches of at most 8 MB with the columns `id` (utf8) and `embedding` (list or fixed_size_list of float32); to enrol, also `person_id` and `name`. Needs the extra `arrow`.
          */
         ArrowEntries: string;
@@ -1766,7 +1765,6 @@ export interface components {
         };
         /**
          * ProbeArray
-         * Format: binary
          * @description An array as numpy.save writes it: C order, little-endian float32, an embedding per row. Ids are the numbers of the rows, from 0.
          */
         ProbeArray: string;
@@ -3400,11 +3398,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /** @example {"id": "1", "image": {"base64": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg=="}} */
+                "application/x-ndjson": string;
                 "multipart/form-data": components["schemas"]["PhotosForm"];
                 "application/x-npy": components["schemas"]["ProbeArray"];
                 "application/vnd.apache.arrow.stream": components["schemas"]["ArrowEntries"];
-                /** @example {"id": "1", "image": {"base64": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg=="}} */
-                "application/x-ndjson": string;
             };
         };
         responses: {
@@ -3540,10 +3538,10 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "multipart/form-data": components["schemas"]["PhotosForm"];
-                "application/vnd.apache.arrow.stream": components["schemas"]["ArrowEntries"];
                 /** @example {"id": "1", "person_id": "ada", "image": {"base64": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg=="}} */
                 "application/x-ndjson": string;
+                "multipart/form-data": components["schemas"]["PhotosForm"];
+                "application/vnd.apache.arrow.stream": components["schemas"]["ArrowEntries"];
             };
         };
         responses: {

@@ -2,7 +2,7 @@
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, Float, Table, insert
 from sqlalchemy.sql.functions import FunctionElement
 
 from sameface.model.errors import StoreDamaged
+from sameface.model.store.records import Collection, FaceBlock
 
 # By table: rows to insert; the first row of a table has all the columns that are to be set.
 Rows: TypeAlias = Mapping[Table, Sequence[Mapping[str, Any]]]
@@ -70,6 +71,18 @@ class Database(ABC):
         for table, some in rows.items():
             if some:
                 connection.execute(insert(table).inline(), some)  # inline: no key is returned
+
+    @abstractmethod
+    def read_faces(self, connection: Connection, collection: Collection, rows: int) -> Iterator[FaceBlock]:
+        """All faces of a collection in the order of their keys, in blocks of up to so many `rows`."""
+
+    def announce(self, collection: int) -> None:  # noqa: B027
+        """Have other machines hear that the collection with this key has changed, where there are any."""
+
+    def listen(  # noqa: B027
+        self, hear: Callable[[int], None], closing: threading.Event
+    ) -> None:
+        """Call `hear` with the key of each collection that others announce, until `closing` is set."""
 
     @abstractmethod
     def folder_of(self, store_id: str) -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection, inspect, select
 
 from sameface.model.errors import StoreRefused
-from sameface.model.store.databases.database import damaged
+from sameface.model.store.databases.database import Now, damaged
 from sameface.model.store.databases.tables import (
     about,
     audit,
@@ -15,6 +15,7 @@ from sameface.model.store.databases.tables import (
     chosen_calibrations,
     collections,
     feeds,
+    followers,
     keys,
     metadata,
     remembered_responses,
@@ -24,6 +25,9 @@ from sameface.model.store.databases.tables import (
 # How version 2 marked a draft: by the end of its name.
 OLD_DRAFTS = {" (importing)": "importing", " (replaced)": "replaced"}
 OLD_REEMBEDDING = " (reembedding "
+
+COMPACTS_FROM = "compacts_from"  # the row of `about` with the time before which no change is compacted
+OVERLAP_SECONDS = 24 * 3600
 
 
 def name_the_store(connection: Connection) -> None:
@@ -86,8 +90,22 @@ def seal_secrets(connection: Connection) -> None:
             connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column} {columns[column]}")
 
 
+def follow_followers(connection: Connection) -> None:
+    """Version 9: who follows the changes, and up to where they are compacted.
+
+    Code of version 8 would miss changes that were compacted: it can no longer be started, and what of it runs
+    has a day to be replaced.
+    """
+    followers.create(connection, checkfirst=True)
+    if all(column["name"] != "compacted" for column in inspect(connection).get_columns(collections.name)):
+        key = "BIGINT" if connection.dialect.name == "postgresql" else "INTEGER"
+        connection.exec_driver_sql(f"ALTER TABLE collections ADD COLUMN compacted {key} DEFAULT 0 NOT NULL")
+    until = connection.execute(select(Now())).scalar_one() + OVERLAP_SECONDS
+    connection.execute(about.insert().values(key=COMPACTS_FROM, value=str(until)))
+
+
 def keep_feeds(connection: Connection) -> None:
-    """Version 9: a table for how far Milvus was fed."""
+    """Version 10: a table for how far Milvus was fed."""
     feeds.create(connection, checkfirst=True)
 
 
@@ -100,6 +118,7 @@ MIGRATIONS: list[Callable[[Connection], None]] = [
     keep_an_audit,
     bind_keys,
     seal_secrets,
+    follow_followers,
     keep_feeds,
 ]
 VERSION = 1 + len(MIGRATIONS)
@@ -107,7 +126,7 @@ VERSION = 1 + len(MIGRATIONS)
 # The oldest version of this code that can go on serving a database of `VERSION`, so that machines are
 # upgraded one by one. A step that only adds tables, or columns that are null or have a default, leaves it as
 # it is. What older code reads is changed or removed in a later release, by a step that raises this.
-OLDEST = 6
+OLDEST = 9
 
 
 # Rows of `about` that keep everybody from opening a gallery, and what they are told.

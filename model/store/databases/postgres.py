@@ -1,8 +1,10 @@
 """What is particular to PostgreSQL: its connections, its locks, its clock, its types and its errors."""
 
 import select as waiting
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +16,17 @@ from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.ext.compiler import compiles
 
 from sameface.model.data_folder import SharedGallery
-from sameface.model.errors import (
-    AlreadyExists,
-    InvalidArgument,
-    SamefaceError,
-    StorageFull,
-    StoreRefused,
-    StoreUnavailable,
-)
-from sameface.model.store.databases.database import Database, Now, Rows, damaged
-from sameface.model.store.databases.postgres_rows import append_rows, draw_keys
+from sameface.model.errors import StoreRefused, StoreUnavailable
+from sameface.model.store.databases.database import Database, Now, Rows
+from sameface.model.store.databases.notices import Announcer, Connect, listen
+from sameface.model.store.databases.postgres_errors import NO_URL, name_failure, unavailable
+from sameface.model.store.databases.postgres_rows import append_rows, copy_faces, draw_keys
 from sameface.model.store.databases.tables import COUNTED, Text
+from sameface.model.store.records import Collection, FaceBlock
 
 POOL = 8  # connections that are kept open; there are as many as threads that need one
 STATEMENT_SECONDS = 30
 LOCK_SECONDS = 25
-RETRY_SECONDS = 2
 
 # What a URL may override. Of a connection that was cut, both sides are to know soon: the server, because it
 # holds the locks of a writer that is gone.
@@ -59,22 +56,6 @@ SET idle_in_transaction_session_timeout = 0;
 IN_USE = "in use"  # the lock that every connection shares, and that whoever claims the database holds alone
 LOCK_KEY = "hashtextextended('sameface ' || current_schema() || ' ' || :name, 0)"
 
-BUSY = ("40001", "40P01", "55P03", "57014")  # serialization, deadlock, a lock or a statement that timed out
-REFUSALS: dict[str, tuple[type[SamefaceError], str]] = {
-    "23505": (AlreadyExists, "Something with the same name or id was written meanwhile."),
-    "25006": (StoreRefused, "The gallery's database may only be read: nothing was written."),
-    "42501": (StoreRefused, "The gallery's database does not let its user do this: grant the rights."),
-    "53100": (StorageFull, "There is no room left for the gallery; searches go on."),
-}
-DAMAGED = ("23", "42P01", "42703", "XX")  # a row, a table or a column is gone that others need; files
-NO_URL = (
-    "The database's address is no PostgreSQL URL: postgresql://USER:PASSWORD@HOST:5432/NAME, or "
-    "postgresql:///NAME?host=/FOLDER/OF/THE/SOCKET."
-)
-# Said when a connection is refused, for which libpq tells no code.
-FORBIDDEN = ("authentication failed", "no password supplied", "pg_hba.conf", "not permitted to log in")
-MISSING = ("does not exist", "permission denied")
-
 
 class PostgresDatabase(Database):
     """A database on a server that any number of machines share; collections are written in parallel."""
@@ -82,7 +63,9 @@ class PostgresDatabase(Database):
     def __init__(self, place: SharedGallery) -> None:
         super().__init__()
         self._folder = place.folder
-        self._writer = open_engine(place.url).execution_options(database=self)
+        self._connect = partial(connect, read_url(place.url))
+        self._announcer = Announcer(self._connect)
+        self._writer = open_engine(self._connect).execution_options(database=self)
         self._autocommit = self._writer.execution_options(isolation_level="AUTOCOMMIT")
         self.reader = self._writer.execution_options(
             isolation_level="REPEATABLE READ", postgresql_readonly=True
@@ -166,6 +149,21 @@ class PostgresDatabase(Database):
         except psycopg.Error as error:
             raise name_failure(error) or error from None
 
+    def read_faces(self, connection: Connection, collection: Collection, rows: int) -> Iterator[FaceBlock]:
+        """All faces of a collection in the order of their keys, in blocks of up to so many `rows`."""
+        try:
+            yield from copy_faces(connection, collection, rows)
+        except psycopg.Error as error:
+            raise name_failure(error) or error from None
+
+    def announce(self, collection: int) -> None:
+        """Have other machines know soon that the collection with this key has changed."""
+        self._announcer.announce(collection)
+
+    def listen(self, hear: Callable[[int], None], closing: threading.Event) -> None:
+        """Call `hear` with the key of each collection that others announce, until `closing` is set."""
+        listen(self._connect, hear, closing)
+
     def folder_of(self, store_id: str) -> Path:
         """A folder per store: one data folder may see several."""
         return self._folder / store_id
@@ -189,18 +187,23 @@ class PostgresDatabase(Database):
 
     def close(self) -> None:
         """Close all connections."""
+        self._announcer.close()
         self._writer.dispose()
 
 
-def open_engine(url: str) -> Engine:
-    """An engine whose connections are pooled, and opened when they are needed."""
+def read_url(url: str) -> dict[str, Any]:
+    """The parameters of connections to the database of this URL."""
     try:
-        parameters = DEFAULTS | conninfo_to_dict(url)
+        return DEFAULTS | conninfo_to_dict(url)
     except psycopg.ProgrammingError:  # quotes the URL, which may hold a password
         raise StoreRefused(NO_URL) from None
+
+
+def open_engine(open_connection: Connect) -> Engine:
+    """An engine whose connections are pooled, and opened when they are needed."""
     engine = create_engine(
         "postgresql+psycopg://",
-        creator=lambda: connect(parameters),
+        creator=open_connection,
         hide_parameters=True,  # no name, metadata or embedding in an error, and so in a log
         pool_size=POOL,
         max_overflow=-1,
@@ -235,37 +238,6 @@ def refuse_closed(connection: psycopg.Connection[Any], *_: Any) -> None:
     """Have a pooled connection opened anew that the server has closed: then there is something to read."""
     if waiting.select([connection.fileno()], [], [], 0)[0]:
         raise InvalidatePoolError
-
-
-def name_failure(error: BaseException) -> SamefaceError | None:
-    """The failure that a caller can act on, in a sentence without anything from a row; None for others."""
-    if not isinstance(error, psycopg.Error):
-        return None
-    state = error.sqlstate or ""
-    if state in REFUSALS:
-        kind, sentence = REFUSALS[state]
-        return kind(sentence)
-    if state in BUSY:
-        return unavailable("took too long, or another writer was faster")
-    if state.startswith(DAMAGED):
-        return damaged(f"PostgreSQL's error {state}")
-    if isinstance(error, psycopg.DataError) and "NUL" in str(error):
-        return InvalidArgument("The gallery's database cannot keep text with a NUL character.")
-    return name_refusal(str(error)) if isinstance(error, psycopg.OperationalError) else None
-
-
-def name_refusal(sentence: str) -> SamefaceError:
-    """Why there is no connection: refused for good, or away for now. The URL is in neither."""
-    if any(phrase in sentence for phrase in FORBIDDEN):
-        return StoreRefused("PostgreSQL refuses the user or the password of the database's URL.")
-    if any(phrase in sentence for phrase in MISSING):
-        return StoreRefused("PostgreSQL has no such database or user as the database's URL names.")
-    return StoreRefused(NO_URL) if "invalid" in sentence else unavailable("cannot be reached")
-
-
-def unavailable(what: str) -> StoreUnavailable:
-    """The error for a database that is away or busy, and will be back."""
-    return StoreUnavailable(f"The gallery's database {what}: try again.", retry_after_seconds=RETRY_SECONDS)
 
 
 @compiles(Now, "postgresql")

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Any
 
+import numpy as np
 from psycopg.types.json import Json
 from sqlalchemy import (
     JSON,
@@ -19,8 +21,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from sameface.model.store.databases.database import Rows
+from sameface.model.store.databases.database import Rows, damaged
 from sameface.model.store.databases.tables import COUNTED
+from sameface.model.store.records import Collection, FaceBlock
 
 COPIED_ROWS = 20  # of a table: from so many on, COPY is faster than INSERT
 SHAPES = 200  # statements that are remembered
@@ -34,6 +37,18 @@ TYPES: dict[type[TypeEngine[Any]], str] = {
     LargeBinary: "bytea",
     String: "varchar",
 }
+
+# A binary COPY: a header, rows of the number of columns and each value after its length, and an end.
+HEADER_BYTES = 19
+COPIED_FACE = [
+    ("columns", ">i2"),
+    ("a", ">i4"),
+    ("key", ">i8"),
+    ("b", ">i4"),
+    ("person", ">i8"),
+    ("c", ">i4"),
+]
+END = b"\xff\xff"
 
 # Of rows to insert: the table, its columns, and how many rows it gets.
 Shape = tuple[str, tuple[str, ...], int]
@@ -59,6 +74,25 @@ def copy_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, 
         target.set_types([name_type(table.columns[name]) for name in rows[0]])
         for row in adapt(table, rows):
             target.write_row(row)
+
+
+def copy_faces(connection: Connection, collection: Collection, rows: int) -> Iterator[FaceBlock]:
+    """All faces of a collection in the order of their keys, by binary COPY, in blocks of up to `rows`.
+
+    All rows have the same length, so that a block of them is read as one array.
+    """
+    driver: Any = connection.connection.dbapi_connection
+    wanted = f"SELECT key, person, embedding FROM faces WHERE collection = {collection.key} ORDER BY key"
+    layout = np.dtype([*COPIED_FACE, ("embedding", "<f4", collection.dimension)])
+    with driver.cursor() as cursor, cursor.copy(f"COPY ({wanted}) TO STDOUT (FORMAT BINARY)") as source:
+        received = (bytes(each) for each in source)
+        faces = (face for face in chain([next(received)[HEADER_BYTES:]], received) if face not in (b"", END))
+        while some := list(islice(faces, rows)):
+            if any(len(face) != layout.itemsize for face in some):
+                raise damaged("an embedding is too short or too long")
+            block = np.frombuffer(b"".join(some), layout)
+            keys, people = (block[name].astype(np.int64) for name in ("key", "person"))
+            yield FaceBlock(keys, people, np.ascontiguousarray(block["embedding"]))
 
 
 def name_type(column: Column[Any]) -> str:

@@ -19,6 +19,7 @@ from sameface.model.files import (
     make_private_folder,
 )
 from sameface.model.store.databases.database import Database, Now
+from sameface.model.store.databases.face_rows import select_faces, to_block
 from sameface.model.store.databases.sqlite import (
     WRITABLE,
     choose_mode,
@@ -27,6 +28,7 @@ from sameface.model.store.databases.sqlite import (
     find_damage,
     open_engine,
 )
+from sameface.model.store.records import Collection, FaceBlock
 
 SCRUB_SECONDS = 5.0
 
@@ -100,6 +102,12 @@ class SqliteDatabase(Database):
         connection.exec_driver_sql(
             "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", [*counters.items()]
         )
+
+    def read_faces(self, connection: Connection, collection: Collection, rows: int) -> Iterator[FaceBlock]:
+        """All faces of a collection in the order of their keys, in blocks of up to so many `rows`."""
+        wanted = select_faces(collection).execution_options(yield_per=rows)
+        for some in connection.execute(wanted).partitions():
+            yield to_block(some, collection.dimension)
 
     def folder_of(self, _: str) -> Path:
         """The folder of the file."""

@@ -87,6 +87,7 @@ collections = Table(
     Column("draft_of", Text),  # the name that a draft is to take, or that a replaced collection had
     Column("draft", Text),  # importing, reembedding and the new identity, or replaced; null: not a draft
     Column("reviewers", Integer, nullable=False, server_default="0"),  # who must confirm a match
+    Column("compacted", Key, nullable=False, server_default="0"),  # up to this number, changes are deleted
     sqlite_autoincrement=True,  # a key is never used again, so no cache can take one collection for another
 )
 
@@ -133,6 +134,15 @@ changes = Table(
     Column("person", Key, nullable=False),
     Column("face", Key),  # the face that came or went
     sqlite_with_rowid=False,
+)
+
+followers = Table(
+    "followers",
+    metadata,
+    Column("collection", ForeignKey("collections.key", ondelete="CASCADE"), primary_key=True),
+    Column("follower", Text, primary_key=True),  # a process with an index
+    Column("sequence", Key, nullable=False),  # the last change that it will never need again
+    Column("seen_at", Time, nullable=False),
 )
 
 remembered_responses = Table(

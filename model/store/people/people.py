@@ -8,9 +8,10 @@ from sqlalchemy import ColumnElement, Connection, delete, select, update
 from sameface.model.errors import FaceNotFound, PersonNotFound
 from sameface.model.faces import Floats
 from sameface.model.store.access.audit import Entry, record_entry
-from sameface.model.store.changes import read_embeddings, record_changes
+from sameface.model.store.changes import record_changes
 from sameface.model.store.collections import has_quota, refuse_gone, refuse_over_quota
 from sameface.model.store.databases.database import Database
+from sameface.model.store.databases.face_rows import read_embeddings
 from sameface.model.store.databases.tables import faces, people
 from sameface.model.store.idempotency import find_responses
 from sameface.model.store.people.newcomers import add_people, find_people

@@ -57,6 +57,7 @@ def old(tmp_path: Path) -> Path:
         store.calibrations.choose("abc", "door")
         add_key(store, "read", collections=["staff"])
         add_key(store, "admin")
+        store.followers.note("machine", store.collections.get("staff"), 1)
         seal_audit(store)
     return place
 

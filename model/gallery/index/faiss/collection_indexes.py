@@ -15,7 +15,8 @@ from sameface.model.faces import Floats, Keys
 from sameface.model.files import exclusive_lock, make_private_folder
 from sameface.model.gallery.index.faiss.candidates import choose_kind
 from sameface.model.gallery.index.faiss.face_index import FaceIndex
-from sameface.model.gallery.index.faiss.held_index import Held
+from sameface.model.gallery.index.faiss.follower import Follower
+from sameface.model.gallery.index.faiss.held import Held
 from sameface.model.gallery.index.faiss.snapshot import (
     SnapshotRefused,
     load_snapshot,
@@ -23,6 +24,7 @@ from sameface.model.gallery.index.faiss.snapshot import (
     save_snapshot,
 )
 from sameface.model.gallery.index.hits import Hits
+from sameface.model.store.changes import ChangesCompacted
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 
@@ -46,6 +48,7 @@ class CollectionIndexes:
         self._upkeep = ThreadPoolExecutor(1, thread_name_prefix="sameface-upkeep")
         self._forgetting: threading.Thread | None = None
         self._closing = threading.Event()
+        self._follower = Follower(store, self._held, self._upkeep, self._catch_up)
 
     def follow(self, collection: Collection) -> FaceIndex:
         """The collection's index, caught up with the revision that the collection was read at."""
@@ -56,7 +59,7 @@ class CollectionIndexes:
                 if held is None:
                     self.forget_deleted()
                     held = self._held[collection.key] = self._open(collection)
-        self._catch_up(held, collection)
+        held = self._catch_up(held, collection)
         if not held.tended and held.needs_tending:
             held.tended = True
             self._upkeep.submit(self._tend, held)
@@ -102,9 +105,11 @@ class CollectionIndexes:
                 path.unlink(missing_ok=True)
 
     def keep_forgetting(self) -> None:
-        """From now on, look every `FORGET_SECONDS` for snapshots that hold a deleted face."""
+        """From now on, look every `FORGET_SECONDS` for snapshots that hold a deleted face, and for changes
+        that are needed no more; and hear of new changes early."""
         with self._lock:
             if self._forgetting is None:
+                self._follower.start(self._closing)
                 self._store.forget_log_soon()  # it may hold one, too
                 self._forgetting = threading.Thread(target=self._forget, name="sameface-forget", daemon=True)
                 self._forgetting.start()
@@ -163,7 +168,10 @@ class CollectionIndexes:
         if index.sequence > max(collection.revision, self._store.changes.latest(collection)):
             raise SnapshotRefused("it is ahead of the store, which must have been put back")
         saved, newest = index.sequence, index.columns.faces[-COMPARED_FACES:].copy()
-        index.follow(collection.revision, partial(self._store.changes.since, collection))
+        try:
+            index.follow(collection.revision, partial(self._store.changes.since, collection))
+        except ChangesCompacted:
+            raise SnapshotRefused("the changes since it are no longer kept") from None
         self._compare(collection, index, newest)
         return Held(collection, index, saved)
 
@@ -205,15 +213,24 @@ class CollectionIndexes:
             log.warning("the snapshot of %s is not used, the store is read: %s", collection.name, reason)
         return held or Held(collection, FaceIndex(collection.dimension, self.device), 0)
 
-    def _catch_up(self, held: Held, collection: Collection) -> None:
-        """Follow to the collection's revision; an index that fails is dropped, and opened again next time."""
+    def _catch_up(self, held: Held, collection: Collection) -> Held:
+        """Follow to the collection's revision; an index that fails is dropped, and opened again next time.
+
+        One that was away for so long that changes are no longer kept is replaced by a new one.
+        """
         if held.index.sequence >= collection.revision:
-            return
+            return held
         try:
             held.index.follow(collection.revision, partial(self._store.changes.since, collection))
+        except ChangesCompacted:
+            with self._lock:
+                if self._held.get(collection.key) is held:
+                    self._held[collection.key] = self.build(collection)
+                return self._held[collection.key]
         except Exception:
             self._held.pop(collection.key, None)
             raise
+        return held
 
     def _compare(self, collection: Collection, index: FaceIndex, faces: Keys) -> None:
         """Raise if `faces` differ from the store's: a restored backup may have others under the same keys."""
@@ -251,16 +268,17 @@ class CollectionIndexes:
             began = time.monotonic()
             try:
                 self.forget_faces()
+                self._follower.note()
+                self._follower.compact()
             except Exception as reason:  # tried again after the pause
-                log.warning("snapshots may hold deleted faces for longer: %s", reason)
+                log.warning("snapshots may hold deleted faces, and changes be kept, for longer: %s", reason)
             pause = max(FORGET_SECONDS, (time.monotonic() - began) / FORGET_SHARE)
 
     def _renew_or_delete(self, held: Held | None, collection: Collection) -> None:
         """Write a snapshot anew; without the index, or if it cannot be written, delete it."""
         try:
             if held:
-                self._catch_up(held, collection)
-                self.save(held, wait=True)
+                self.save(self._catch_up(held, collection), wait=True)
                 return
         except OSError as reason:
             log.warning("the snapshot of %s cannot be written: %s", collection.name, reason)
@@ -271,8 +289,8 @@ class CollectionIndexes:
     def _save_last(self, held: Held, collection: Collection) -> None:
         """Save an index before the process ends, if a restart would miss it; a failure is only logged."""
         try:
-            self._catch_up(held, collection)
-            if held.is_worth_saving:
+            held = self._catch_up(held, collection)
+            if held.worth_saving:
                 self.save(held, wait=True)
         except Exception:  # the store has everything
             log.exception("the index of %s cannot be saved", collection.name)

@@ -61,6 +61,9 @@ class FaceIndex:
         with self._following:
             if self.sequence >= revision:
                 return
+            if not self.sequence and self.columns.count:  # of a reading of all faces that failed
+                with self.lock.alone():
+                    self.adopt(EmbeddingRows(self.columns.dimension), "exact", None, 0)
             for changes in changes_since(self.sequence):
                 with self.lock.alone():
                     self._apply(changes)

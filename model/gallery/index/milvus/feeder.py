@@ -4,13 +4,14 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from sameface.model.errors import SamefaceError
 from sameface.model.gallery.index.milvus.faces_in_milvus import FacesInMilvus
+from sameface.model.store.changes import ChangesCompacted
 from sameface.model.store.records import Collection, FaceBlock, FaceChanges, Feed
 from sameface.model.store.store import Store
 
@@ -24,6 +25,7 @@ VERIFY_SECONDS = 5.0  # between two looks whether Milvus still has its marks
 RENEW_SECONDS = 60.0  # without progress until `renew` gives up waiting
 WAIT_SECONDS = 3.0  # until a process that does not feed, or failed to, tries again
 FEED_ROWS = 10_000  # changes of a collection that are sent in one round
+COMPACT_SECONDS = 60.0  # between two times that changes which are needed no more are deleted
 
 
 @dataclass(slots=True, eq=False)
@@ -54,6 +56,7 @@ class Feeder:
         self._identity = identity
         self._sent: dict[int, Sent] = {}
         self._verified = 0.0
+        self._compacted = 0.0
         self._said = ""
         self._closing = threading.Event()
         self._starting = threading.Lock()
@@ -97,10 +100,16 @@ class Feeder:
             sent = self._sent.get(collection.key)
             if sent is None:
                 sent = self._sent[collection.key] = self._begin(collection, feeds.get(collection.key))
-            if sent.sequence < collection.revision:
-                self._send(collection, sent)
-            self._settle(sent)
+            try:
+                if sent.sequence < collection.revision:
+                    self._send(collection, sent)
+                self._settle(sent)
+            except ChangesCompacted:  # Milvus was away for longer than they are kept
+                self._reset([sent.feed])
+                self._sent.pop(collection.key, None)
             more = more or sent.sequence < collection.revision
+        if time.monotonic() - self._compacted >= COMPACT_SECONDS:
+            self._compact(collections)
         return more
 
     def renew(self, collection: Collection) -> None:
@@ -165,18 +174,20 @@ class Feeder:
         return Sent(feed or self._store.feeds.add(collection), 0)
 
     def _send(self, collection: Collection, sent: Sent) -> None:
-        """Send the next changes, and a mark behind them."""
-        changes = take(self._store.changes.since(collection, sent.sequence), FEED_ROWS)
-        if changes is None:  # the collection was deleted meanwhile
+        """Send the next changes, or at first all faces that there are, and a mark behind them."""
+        pieces = iter(self._store.changes.since(collection, sent.sequence))
+        while not self._closing.is_set() and (changes := take(pieces, FEED_ROWS)):
+            if sent.sequence < sent.twice:
+                self._faces.delete(changes.came.faces.tolist())
+            self._faces.add(collection.key, changes.came)
+            self._faces.delete(changes.gone.tolist())
+            if not changes.sequence:  # more of all faces comes
+                continue
+            feed = Feed(collection.key, changes.sequence, -1 - secrets.randbits(62))
+            self._faces.add_mark(collection.key, feed.mark)
+            sent.marks.append((time.monotonic(), feed))
+            sent.sequence = changes.sequence
             return
-        if sent.sequence < sent.twice:
-            self._faces.delete(changes.came.faces.tolist())
-        self._faces.add(collection.key, changes.came)
-        self._faces.delete(changes.gone.tolist())
-        feed = Feed(collection.key, changes.sequence, -1 - secrets.randbits(62))
-        self._faces.add_mark(collection.key, feed.mark)
-        sent.marks.append((time.monotonic(), feed))
-        sent.sequence = changes.sequence
 
     def _settle(self, sent: Sent) -> None:
         """Record the newest mark that is old enough to rely on, and delete those before it."""
@@ -189,12 +200,22 @@ class Feeder:
         sent.feed, sent.marks = old[-1], sent.marks[len(old) :]
         self._faces.delete(stale)
 
+    def _compact(self, collections: Iterable[Collection]) -> None:
+        """Note how far Milvus can be relied on, as followers of the store do, and delete what all have."""
+        for collection in collections:
+            if sent := self._sent.get(collection.key):
+                follower = f"milvus-{self._identity[:16]}"
+                self._store.followers.note(follower, collection, sent.feed.sequence)
+            while self._store.followers.compact(collection):
+                pass
+        self._compacted = time.monotonic()
+
     def _advance(self, feed: Feed, to: Feed) -> None:
         if not self._store.feeds.advance(feed, to):
             raise FedElsewhere
 
 
-def take(pieces: Iterable[FaceChanges], most: int) -> FaceChanges | None:
+def take(pieces: Iterator[FaceChanges], most: int) -> FaceChanges | None:
     """The first pieces of a change sequence as one, until it has `most` faces; None if it is empty."""
     taken: list[FaceChanges] = []
     for piece in pieces:

@@ -20,6 +20,7 @@ from sameface.model.gallery.index.hits import Hits, best_of_each
 from sameface.model.gallery.index.milvus.faces_in_milvus import MOST_HITS, FacesInMilvus, unavailable
 from sameface.model.gallery.index.milvus.feeder import TRUST_SECONDS, Feeder
 from sameface.model.gallery.index.milvus.tail import Tail
+from sameface.model.store.changes import ChangesCompacted
 from sameface.model.store.records import Collection, FaceBlock, Feed
 from sameface.model.store.store import Store
 
@@ -164,7 +165,11 @@ class MilvusEngine:
             tail.trim(feed.sequence)
         if collection.revision - feed.sequence > MOST_TAIL:
             raise unavailable(f"is {collection.revision - feed.sequence} changes behind")
-        tail.follow(collection.revision, partial(self._store.changes.since, collection))
+        try:
+            tail.follow(collection.revision, partial(self._store.changes.since, collection))
+        except ChangesCompacted:
+            self._tails.pop(collection.key, None)
+            raise unavailable("was away longer than changes are kept, and is being filled again") from None
         return feed, tail
 
     def _look_again(self, *keys: int) -> Look:

@@ -33,7 +33,8 @@ class Tail:
         def note_blocks(sequence: int) -> Iterator[FaceChanges]:
             for changes in changes_since(sequence):
                 yield changes
-                self._blocks.append((changes.sequence, self._index.columns.count))
+                if changes.sequence:  # else a part of all faces, which end with a number
+                    self._blocks.append((changes.sequence, self._index.columns.count))
 
         if self._index.sequence < revision:
             with self._changing:

@@ -8,7 +8,7 @@ import pytest
 
 from sameface.model.gallery.index.faiss import candidates as candidates_module
 from sameface.model.gallery.index.faiss import face_index as index_module
-from sameface.model.gallery.index.faiss import held_index as held_module
+from sameface.model.gallery.index.faiss import held as held_module
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from tests.model.gallery.index.faiss.staff import BINDING, DIMENSION

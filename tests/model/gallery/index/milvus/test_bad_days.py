@@ -14,7 +14,11 @@ from pymilvus import MilvusClient
 from sameface.model.data_folder import MilvusAddress
 from sameface.model.errors import IndexRefused, IndexUnavailable
 from sameface.model.gallery.gallery import Gallery
+from sameface.model.gallery.index.milvus import feeder as feeder_module
+from sameface.model.store import followers as followers_module
+from sameface.model.store.changes import ChangesCompacted
 from sameface.model.store.records import Collection
+from tests.conftest import wait_for
 from tests.milvus_server import LiteServer, wait_until_fed
 from tests.model.gallery.index.milvus.searches import find_names, find_patiently
 from tests.model.people import newcomer, random_units
@@ -91,6 +95,52 @@ def test_a_dropped_collection_is_noticed_before_it_is_made_again(
         assert find_patiently(gallery, ada) == ["ada"]
     wait_until_fed(gallery, "staff")
     assert find_patiently(gallery, ada) == ["ada"]
+
+
+def test_changes_that_milvus_shows_are_deleted_and_later_ones_are_not(
+    gallery: Gallery, staff: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followers_module, "FEWEST", 1)
+    monkeypatch.setattr(feeder_module, "COMPACT_SECONDS", 0.1)
+    ada, bob = enroll(gallery, "ada", "bob")
+    gallery.load()
+    wait_until_fed(gallery, "staff")
+    wait_for(lambda: is_compacted(gallery, staff, 1))
+    [eve] = enroll(gallery, "eve")
+    assert find_patiently(gallery, ada, bob, eve) == ["ada", "bob", "eve"]
+
+
+def test_milvus_that_was_away_longer_than_changes_are_kept_is_filled_again(
+    open_gallery: OpenGallery, address: MilvusAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followers_module, "FEWEST", 1)
+    with closing(open_gallery(address)) as before:
+        staff, _ = before.create_collection("staff")
+        before.load()
+        ada, bob = enroll(before, "ada", "bob")
+        wait_until_fed(before, "staff")
+    gallery = open_gallery(address)
+    [eve] = enroll(gallery, "eve")
+    gallery.forget_person(staff, "bob")
+    newest = gallery.get_collection("staff").revision
+    with pytest.MonkeyPatch.context() as later:
+        later.setattr(followers_module, "FLOOR_SECONDS", -1)  # whoever noted something before is forgotten
+        gallery.store.followers.compact(staff)
+    gallery.store.followers.note("another", staff, newest)
+    assert gallery.store.followers.compact(staff)
+    assert is_compacted(gallery, staff, newest - 1)
+    assert find_patiently(gallery, ada, bob, eve) == ["ada", None, "eve"]
+    wait_until_fed(gallery, "staff")
+    assert find_patiently(gallery, ada, bob, eve) == ["ada", None, "eve"]
+
+
+def is_compacted(gallery: Gallery, staff: Collection, after: int) -> bool:
+    """Whether changes after this number are no longer kept."""
+    try:
+        list(gallery.store.changes.since(staff, after))
+    except ChangesCompacted:
+        return True
+    return False
 
 
 @pytest.mark.sqlite

@@ -1,4 +1,4 @@
-"""An index in memory, and when its snapshot is due."""
+"""An index in memory, with the state of its snapshot."""
 
 from dataclasses import dataclass
 
@@ -18,11 +18,23 @@ class Held:
     saved: int  # the change number of its snapshot, 0 if there is none
     failed: int | None = None  # the change number at which `_tend` last failed; None if it worked
     tended: bool = False  # `_tend` runs, or is queued
+    called: bool = False  # it is to catch up soon
+
+    @property
+    def needed_after(self) -> int:
+        """The change number after which changes are needed: that of the snapshot, to which a restart goes
+        back, or without one that of the index."""
+        return self.saved or self.index.sequence
 
     @property
     def unsaved(self) -> int:
         """The number of changes since the snapshot."""
         return self.index.sequence - self.saved
+
+    @property
+    def worth_saving(self) -> bool:
+        """Whether a restart would miss a snapshot, or an old one may hold a face that was deleted."""
+        return self.unsaved >= (1 if self.saved else SAVE_CHANGES)
 
     @property
     def needs_tending(self) -> bool:
@@ -31,8 +43,3 @@ class Held:
         if self.failed is not None and self.index.sequence - self.failed < due:
             return False
         return self.unsaved >= due or self.index.needs_rebuilding
-
-    @property
-    def is_worth_saving(self) -> bool:
-        """Whether to save the index before the process ends; an old snapshot may hold who was deleted."""
-        return self.unsaved >= (1 if self.saved else SAVE_CHANGES)
