@@ -9,7 +9,7 @@ POSTGRES := tests/model/store tests/model/access tests/model/gallery tests/model
     tests/test_in_process.py tests/test_workers.py tests/test_keys_of_workers.py
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: serve test training postgres packages browser clients newcomers train-demo torture attack check lint format openapi clean
+.PHONY: serve test training postgres packages browser clients newcomers train-demo torture attack bench check lint format openapi clean
 
 serve: .venv/serving-$(EXTRA)
 	$(BIN)/sameface pull
@@ -61,6 +61,14 @@ torture: .venv/developing-$(EXTRA)
 # Every finding, a hundred thousand hostile inputs and sieges, with the published networks: about an hour.
 attack: .venv/developing-$(EXTRA)
 	$(BIN)/python -m tests.attack --inputs 100000 --out docs/attacks.md
+
+# This checkout against the last tag, or the commit named in benchmarks/baseline, by turns: about ten minutes on cores
+# that nothing else uses. Fails if something has become slower by more than a tenth; the table goes to docs/results.
+# `make bench LFW=folder` takes photos of LFW instead of the three portraits of `sameface demo`.
+bench: .venv/developing-$(EXTRA)
+	$(BIN)/sameface pull
+	$(if $(LFW),,$(BIN)/sameface demo)
+	$(BIN)/python -m benchmarks.bench $(if $(LFW),--lfw $(LFW))
 
 check: lint test training
 

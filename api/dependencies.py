@@ -1,7 +1,8 @@
 """FastAPI dependencies of the routes: the loaded pipeline, room in its queue, the gallery, a collection.
 
 Every dependency is `async`, although few await anything: FastAPI runs a plain function in a thread. None
-depends on another: FastAPI walks through a nested dependency once for every dependency that contains it.
+depends on another: FastAPI walks through a nested dependency once for every dependency that contains it. Each
+costs a request some 20 microseconds, so that the routes which are asked most call `loaded` themselves.
 """
 
 from typing import Annotated

@@ -38,6 +38,7 @@ class Metrics(Observer):
         self.prometheus = prometheus
         self.gallery: Gallery | None = None
         self.callers: set[str] = set()
+        self.similarities_of: dict[str, Any] = {}  # by operation: a batch has thousands of them
         own = self.registry = prometheus.CollectorRegistry()
         self.requests = prometheus.Counter(
             "sameface_requests",
@@ -117,7 +118,9 @@ class Metrics(Observer):
 
     def similarity(self, operation: str, value: float) -> None:
         """Observe the similarity of a decision."""
-        self.similarities.labels(operation).observe(value)
+        if operation not in self.similarities_of:
+            self.similarities_of[operation] = self.similarities.labels(operation)
+        self.similarities_of[operation].observe(value)
 
     def backup(self, made_at: float) -> None:
         """Set the time of the newest backup."""

@@ -25,6 +25,7 @@ from benchmarks.rivals import deepface, opencv
 from benchmarks.rivals.environments import ask_version, build_environment
 from benchmarks.shared.lfw import read_lfw
 from benchmarks.shared.load import Load, run_load, verify_request
+from benchmarks.shared.machine import describe_machine
 from benchmarks.shared.server import Server, serve
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.data_folder import DataFolder
@@ -64,6 +65,7 @@ def main() -> None:
     arguments.add_argument("--seconds", type=float, default=2.5)
     arguments.add_argument("--rounds", type=int, default=8)
     options = arguments.parse_args()
+    machine = describe_machine()
     pairs, folder = read_lfw(options.lfw)[::15], DataFolder(options.data)
     bundles = load_bundle(folder.detector), load_bundle(folder.recognizer)
     ways = [find_picked(bundle, folder.cache, list_ways(bundle)) for bundle in bundles]
@@ -80,7 +82,7 @@ def main() -> None:
             limits.append(measure_limit(ways, bundles, options.seconds))
             for row in rows:
                 row.loads.append(row.ask(seconds=options.seconds))
-    Console(width=140).print(describe(rows, limits, pairs))
+    Console(width=150).print(machine, describe(rows, limits, pairs))
 
 
 def list_own(opened: ExitStack, data: Path, pairs: list[Pair]) -> Iterator[Row]:

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sameface.model.actor import current_actor
 from sameface.model.decision.thresholds import AT_ANY_SIZE, Rule, Threshold
 from sameface.model.errors import NoFaceFound, SamefaceError
 from sameface.model.faces import EmbeddedFace, Face, Floats, Photo, Value
@@ -16,7 +17,7 @@ from sameface.model.gallery.identified import Identified, IdentifiedFace
 from sameface.model.gallery.probes import Probe, Probes
 from sameface.model.observer import Stopwatch
 from sameface.model.pipeline import Pipeline
-from sameface.model.store.access.audit import Entry
+from sameface.model.store.access.audit import Entry, take_time
 from sameface.model.store.records import Collection
 
 FacesOrReason: TypeAlias = Sequence[EmbeddedFace] | SamefaceError  # of a photo
@@ -194,6 +195,12 @@ def describe_decisions(
 ) -> list[Entry]:
     """The entries of the audit, one per face: the match that was found, or the closest similarity."""
     candidates = identified.candidates
+    common: dict[str, Any] = {
+        "threshold": threshold.value,
+        "started_at": started_at,
+        "time": take_time(),
+        "actor": current_actor(),
+    }
     entries = []
     for first, closest, matched in zip(
         candidates.starts.tolist(), candidates.closest().tolist(), identified.matched.tolist(), strict=False
@@ -206,9 +213,8 @@ def describe_decisions(
                 outcome="match" if match else "unknown",
                 person_id=match.person_id if match else None,
                 similarity=None if math.isnan(closest) else closest,
-                threshold=threshold.value,
-                started_at=started_at,
                 details={"face_ids": [match.face_id], "reviewers": collection.reviewers} if match else {},
+                **common,
             )
         )
     return entries

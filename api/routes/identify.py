@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
 
 from sameface.api.access.caller import SEARCH
 from sameface.api.body.read_body import body_of
-from sameface.api.dependencies import ROOM, CollectionName, Gallery, Pipeline
+from sameface.api.dependencies import ROOM, CollectionName, loaded
 from sameface.api.openapi import examples
 from sameface.api.openapi.bodies import document_body
 from sameface.api.openapi.responses import (
@@ -37,9 +37,9 @@ router = APIRouter(prefix="/v1/collections/{collection}", tags=["identify"], dep
 async def identify(
     collection: CollectionName,
     body: Annotated[IdentifyRequest, Depends(body_of(IdentifyRequest))],
-    pipeline: Pipeline,
-    gallery: Gallery,
+    request: Request,
 ) -> IdentifyResponse:
     """Say who is in a photo, of the people of a collection."""
-    request = body.to_request(collection, gallery.bundle)
-    return IdentifyResponse.model_validate(await identification.identify(pipeline, gallery, request))
+    pipeline, gallery = loaded(request)
+    question = body.to_request(collection, gallery.bundle)
+    return IdentifyResponse.model_validate(await identification.identify(pipeline, gallery, question))

@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
 
-from sameface.api.access.caller import READ_OR_SEARCH, Caller, refuse_unseen, refuse_without
+from sameface.api.access.caller import READ_OR_SEARCH, refuse_unseen, refuse_without
 from sameface.api.body.read_body import body_of
-from sameface.api.dependencies import ROOM, Gallery, Pipeline
+from sameface.api.dependencies import ROOM, loaded
+from sameface.api.middleware.request_context import context_of
 from sameface.api.openapi import examples
 from sameface.api.openapi.bodies import document_body
 from sameface.api.openapi.responses import PHOTO_PROBLEMS, STORE_PROBLEMS, responses
@@ -35,12 +36,11 @@ router = APIRouter(prefix="/v1", tags=["verify"], dependencies=[READ_OR_SEARCH, 
     ),
 )
 async def verify(
-    body: Annotated[VerifyRequest, Depends(body_of(VerifyRequest))],
-    pipeline: Pipeline,
-    gallery: Gallery,
-    caller: Caller,
+    body: Annotated[VerifyRequest, Depends(body_of(VerifyRequest))], request: Request
 ) -> VerifyResponse:
     """Say whether a photo shows the same person as another photo, or as an enrolled person's."""
+    pipeline, gallery = loaded(request)
+    caller = context_of(request.scope).caller
     refuse_without(caller, "read" if body.collection is None else "search")
     if body.collection is not None:
         refuse_unseen(caller, body.collection)

@@ -38,8 +38,12 @@ def read_resident_bytes(pid: int) -> int:
 
 @contextmanager
 def serve(data: Path, *flags: str, checkout: Path | None = None) -> Iterator[Server]:
-    """Start `sameface serve`, yield it once it is ready, and stop it; of `checkout` if one is named."""
-    python = str(checkout / ".venv" / "bin" / "python") if checkout else sys.executable
+    """Start `sameface serve`, yield it once it is ready, and stop it; of `checkout` if one is named.
+
+    A checkout without a `.venv` of its own is run in this environment.
+    """
+    own = checkout / ".venv" / "bin" / "python" if checkout else None
+    python = str(own) if own and own.exists() else sys.executable
     command = [python, "-m", "sameface", "serve", "--port", "0", "--log-level", "warning", *flags]
     environment = os.environ | {"SAMEFACE_DATA": str(data), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,7 @@ def find_metadata_fault(value: object) -> str | None:
     return f"may have {MAX_METADATA_BYTES} bytes" if len(written) > MAX_METADATA_BYTES else None
 
 
+@lru_cache(maxsize=64)  # the decisions of a block have the same times
 def write_time(seconds: float) -> str:
     """A Unix time in ISO 8601, in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")

@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, insert, select, update
@@ -22,6 +23,7 @@ from sameface.model.store.records import Collection, write_time
 
 FIRST = ""  # the hash before the first entry of a chain
 DECISIONS = ("verify", "identify")
+COMPACT = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 # Built once: every change and every block of decisions runs them.
 HEAD_OF = select(chains).where(chains.c.chain == bindparam("of")).with_for_update()
@@ -30,6 +32,11 @@ MOVE_HEAD = (
     .where(chains.c.chain == bindparam("of"))
     .values(number=bindparam("number"), hash=bindparam("hash"))
 )
+
+
+def take_time() -> float:
+    """The Unix time now, of as many digits as `write_time` shows."""
+    return round(time.time(), 6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +54,7 @@ class Entry:
     started_at: float | None = None  # when the work on a decision began
     reviewed: str | None = None  # the id of the entry that a review is about
     details: dict[str, Any] = field(default_factory=dict)
-    time: float = field(default_factory=lambda: round(time.time(), 6))  # as `write_time` shows it
+    time: float = field(default_factory=take_time)
     actor: Actor = field(default_factory=current_actor)
 
     def __post_init__(self) -> None:
@@ -63,9 +70,14 @@ class Entry:
 
     def to_columns(self) -> dict[str, Any]:
         """The values of the columns, but for the entry's place in its chain."""
-        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "actor"}
         actor = self.actor
-        return own | {"caller": actor.caller, "request_id": actor.request_id, "route": actor.route}
+        columns = dict(zip(OWN_COLUMNS, OWN_VALUES(self), strict=True))
+        columns |= {"caller": actor.caller, "request_id": actor.request_id, "route": actor.route}
+        return columns
+
+
+OWN_COLUMNS = [each.name for each in fields(Entry) if each.name != "actor"]
+OWN_VALUES = attrgetter(*OWN_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +215,7 @@ def hash_entry(previous: str, described: dict[str, Any]) -> str:
 
 def write_compactly(value: Any) -> bytes:
     """A value as JSON without spaces and with sorted keys: equal values are equal bytes."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+    return COMPACT.encode(value).encode()
 
 
 def find_entry(connection: Connection, entry_id: str) -> StoredEntry:
