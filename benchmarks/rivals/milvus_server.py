@@ -13,7 +13,7 @@ from benchmarks.shared.server import read_resident_bytes
 
 REQUIREMENTS = ("milvus==2.3.5", "setuptools<75", "marshmallow<4")
 ENVIRONMENTS = Path("~/.cache/sameface-benchmarks").expanduser()
-# A server that is started again would else take another port, because connections to its own are still ending.
+# Started again, it would else take another port, because connections to its own are still ending.
 START = """
 import socket, sys
 from milvus import default_server as server
