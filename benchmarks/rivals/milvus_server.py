@@ -1,8 +1,8 @@
 """A Milvus server from a wheel, in an environment of its own; it can be killed and started again."""
 
-import json
 import os
 import signal
+import socket
 import subprocess
 import time
 from contextlib import suppress
@@ -13,14 +13,26 @@ from benchmarks.shared.server import read_resident_bytes
 
 REQUIREMENTS = ("milvus==2.3.5", "setuptools<75", "marshmallow<4")
 ENVIRONMENTS = Path("~/.cache/sameface-benchmarks").expanduser()
+# Started again, it would else take another port, because connections to its own are still ending.
 START = """
-import json, sys
+import socket, sys
 from milvus import default_server as server
+
+def bind(_, port):
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+    except OSError:
+        return None
+    return listener
+
+type(server.config).try_bind_port = bind
 server.set_base_dir(sys.argv[1])
+server.listen_port = int(sys.argv[2])
 server.start()
-print(json.dumps({"port": server.listen_port, "pid": server.server_proc.pid}), flush=True)
+print(server.server_proc.pid, flush=True)
 sys.stdin.read()
-server.stop()
 """
 
 
@@ -29,6 +41,8 @@ class MilvusServer:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port: int = free.getsockname()[1]
         self.python = build_environment(ENVIRONMENTS / "milvus", *REQUIREMENTS)
         self.start()
 
@@ -45,7 +59,7 @@ class MilvusServer:
     def start(self) -> None:
         """Start it, and return once it takes connections: some ten seconds."""
         self.process = subprocess.Popen(
-            [self.python, "-c", START, str(self.folder)],
+            [self.python, "-c", START, str(self.folder), str(self.port)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -54,8 +68,7 @@ class MilvusServer:
         said = self.process.stdout.readline()
         if not said:
             raise OSError("Milvus does not start here")
-        started = json.loads(said)
-        self.port, self.pid = started["port"], started["pid"]
+        self.pid = int(said)
 
     def kill(self) -> None:
         """End it at once, as kill -9 does, and return once it is gone."""

@@ -23,6 +23,7 @@ PARTS = [
     "networks",
     "data",
     "store",
+    "index",
     "clock",
     "access",
     "traces",
@@ -155,3 +156,36 @@ def test_an_open_door_an_unknown_variable_and_traces_that_cannot_be_sent_are_sai
     assert "http/protobuf" in found["traces.state"]["fault"]
     assert found["settings.host"]["value"] == "0.0.0.0"
     assert "password" not in json.dumps(found)
+
+
+def test_milvus_that_is_away_is_said_and_neither_its_address_nor_its_token_is_shown(
+    examine, tmp_path: Path
+) -> None:
+    secret = tmp_path / "token"
+    secret.write_text("root:hunter2\n")
+    code, found = examine(
+        SAMEFACE_DATA=str(tmp_path),
+        SAMEFACE_INDEX="milvus",
+        SAMEFACE_MILVUS_URI="http://milvus:hunter3@127.0.0.1:1",
+        SAMEFACE_MILVUS_TOKEN_FILE=str(secret),
+        SAMEFACE_DATABASE="postgresql://nobody:hunter4@127.0.0.1:1/x",
+    )
+    assert code == 1
+    assert "cannot be reached" in found["index.engine"]["fault"]
+    assert found["settings.index"]["value"] == "milvus"
+    for name in ("milvus_uri", "milvus_token", "database"):
+        assert found[f"settings.{name}"]["value"] == "set"
+    assert "hunter" not in json.dumps(found)
+
+
+def test_milvus_lite_is_named_with_its_version(examine, tmp_path: Path) -> None:
+    uri = str(tmp_path / "milvus.db")
+    _, found = examine(SAMEFACE_DATA=str(tmp_path), SAMEFACE_INDEX="milvus", SAMEFACE_MILVUS_URI=uri)
+    assert re.match(r"Milvus \S+", found["index.engine"]["value"])
+    assert found["index.engine"]["fault"] is None
+
+
+def test_milvus_without_an_address_is_refused(run, tmp_path: Path) -> None:
+    said = run("serve", "--index", "milvus", SAMEFACE_DATA=str(tmp_path))
+    assert said.returncode == 2
+    assert "cannot_serve: The index `milvus` needs the address of Milvus" in said.stderr

@@ -55,6 +55,7 @@ def old(tmp_path: Path) -> Path:
         open_draft(store, "guests", "importing", BINDING)
         store.calibrations.save("abc", "door", {"points": [0.1, 1e-9]}, replacing=False)
         store.calibrations.choose("abc", "door")
+        store.feeds.add(staff)
         add_key(store, "read", collections=["staff"])
         add_key(store, "admin")
         store.followers.note("machine", store.collections.get("staff"), 1)
