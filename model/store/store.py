@@ -24,6 +24,7 @@ from sameface.model.store.databases.opening import open_database
 from sameface.model.store.followers import Followers
 from sameface.model.store.idempotency import IdempotencyKeys
 from sameface.model.store.keys import Keys
+from sameface.model.store.leases import Leases
 from sameface.model.store.lookups import Lookups
 from sameface.model.store.people import People
 from sameface.model.store.seals import Seals
@@ -59,6 +60,7 @@ class Store:
         self.idempotency_keys = IdempotencyKeys(self._database)
         self.calibrations = OwnCalibrations(self._database)
         self.keys = Keys(self._database)
+        self.leases = Leases(self._database)
         self.audit = Audit(self._database)
         self.seals = Seals(self._database)
 
