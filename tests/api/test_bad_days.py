@@ -22,31 +22,22 @@ from tests.conftest import Serve, wait_for
 from tests.model.people import random_units
 from tests.networks import DIMENSION, build_recogniser
 from tests.pictures import photo_of
-from tests.postgres_server import ON_POSTGRES, PostgresServer, the_server
+from tests.postgres_server import ON_POSTGRES, PostgresServer
 
 pytestmark = pytest.mark.skipif(not ON_POSTGRES, reason="`make postgres` has a server")
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    """A server that no other test uses."""
-    the_server()  # skips where there is none
-    server = PostgresServer()
-    yield server
-    server.remove()
-
-
 @pytest.fixture
-def machine(data: Path, server: PostgresServer, tmp_path: Path):
+def machine(data: Path, own_server: PostgresServer, tmp_path: Path):
     """The settings of a machine, with a data folder of its own, of one gallery."""
     models = {"recognizer": data / "models" / "recogniser", "detector": data / "models" / "detector"}
-    url = server.url_of(tmp_path)
+    url = own_server.url_of(tmp_path)
     return lambda name, **others: {"data": tmp_path / name, "database": url, **models, **others}
 
 
 @pytest.fixture
-def proxy(server: PostgresServer) -> Iterator[DelayingProxy]:
-    socket = Path(server.server.get_postmaster_info().socket_dir) / ".s.PGSQL.5432"
+def proxy(own_server: PostgresServer) -> Iterator[DelayingProxy]:
+    socket = Path(own_server.server.get_postmaster_info().socket_dir) / ".s.PGSQL.5432"
     proxy = DelayingProxy(socket)
     yield proxy
     proxy.close()
@@ -113,15 +104,15 @@ def test_a_batch_that_loses_its_database_in_the_middle_is_finished_by_its_retry(
 
 
 def test_a_server_that_is_killed_comes_back_with_all_that_was_acknowledged(
-    serve: Serve, machine, server: PostgresServer
+    serve: Serve, machine, own_server: PostgresServer
 ) -> None:
     with serve(**machine("one")) as client:
         staff = make_collection(client)
         for number in range(5):
             assert enrol(client, staff, photo_of(number), person_id=f"p{number}").status_code == 201
-        server.kill()
+        own_server.kill()
         wait_for(lambda: client.get(staff).status_code == 503)
-        server.start()
+        own_server.start()
         wait_for(lambda: client.get(staff).status_code == 200)
         assert [found(client, staff, number) for number in range(5)] == [f"p{n}" for n in range(5)]
 
@@ -135,10 +126,10 @@ def test_a_server_that_is_killed_comes_back_with_all_that_was_acknowledged(
     ids=["full", "read-only"],
 )
 def test_a_disk_that_is_full_or_a_standby_is_said(
-    server: PostgresServer, statement: str, named: type[SamefaceError]
+    own_server: PostgresServer, statement: str, named: type[SamefaceError]
 ) -> None:
     """The server's disk cannot be filled here: it is made to raise the error that it then raises."""
-    with psycopg.connect(server.server.get_uri()) as connection, pytest.raises(psycopg.Error) as raised:
+    with psycopg.connect(own_server.server.get_uri()) as connection, pytest.raises(psycopg.Error) as raised:
         connection.execute(statement)
     failure = name_failure(raised.value)
     assert isinstance(failure, named)
