@@ -216,6 +216,8 @@ def open_parts(app: FastAPI) -> None:
         pipeline.thresholds.refuse_own_rate()
         gallery = open_gallery(settings.folder, pipeline, settings.role)
         gallery.load()
+        if settings.database:
+            app.state.limits.share(gallery.store.leases)
         gallery.decisions = Decisions(gallery.store, settings.audit_days, app.state.metrics)
     except BaseException:
         for part in (pipeline, gallery):

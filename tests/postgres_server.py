@@ -40,6 +40,16 @@ class PostgresServer:
         """Stop it as an operator would: connections are cut."""
         self.server.stop()
 
+    def kill(self) -> None:
+        """Kill it, as a machine does that runs out of memory; returns once its processes are gone."""
+        import psutil  # which the wheel needs
+
+        main = psutil.Process(self.server.get_pid())
+        workers = main.children()
+        main.kill()
+        psutil.wait_procs([main, *workers], timeout=10)
+        (self.folder / "data" / "postmaster.pid").unlink()
+
     def remove(self) -> None:
         """Stop it and delete its files."""
         self.stop()

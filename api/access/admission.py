@@ -1,13 +1,14 @@
 """Lets a request in: who calls, and within which limits, is known before anything else is looked at."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeAlias
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sameface.api.access.rate_limit_headers import write_headers
+from sameface.api.access.reserve import reserve
 from sameface.api.middleware.request_context import RequestContext, context_of, find_path, lies_under
 from sameface.model.access.key_ring import KeyRing
 from sameface.model.access.limits import UNCOUNTED, Allowance, Limits
@@ -27,10 +28,11 @@ class Door:
         self.limits = limits
         self.quotas = quotas  # of all callers together
 
-    @contextmanager
-    def admitted(self, context: RequestContext) -> Iterator[None]:
+    @asynccontextmanager
+    async def admitted(self, context: RequestContext) -> AsyncIterator[None]:
         """Count the request against the limits, and run the block on behalf of its caller."""
         context.allowance = self.limits.allowance_of(context.caller)
+        await reserve(context.allowance, "requests", 1)
         context.allowance.enter()
         quotas = (*list_quotas(context.caller), *self.quotas)
         try:
@@ -55,10 +57,10 @@ class Admission:
         if identify is None:
             return await self.app(scope, receive, send)
         context = context_of(scope)
-        with ExitStack() as visit:
+        async with AsyncExitStack() as visit:
             try:
                 await identify(scope, self.door.ring)
-                visit.enter_context(self.door.admitted(context))
+                await visit.enter_async_context(self.door.admitted(context))
             except SamefaceError as error:
                 context.refusal = error  # raised by the route, so that metrics and logs have its name
             return await self.app(scope, receive, announce(context.allowance, send))

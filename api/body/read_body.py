@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from python_multipart.multipart import parse_options_header
 from starlette.concurrency import run_in_threadpool
 
+from sameface.api.access.reserve import take_photos
 from sameface.api.body.form import MAX_FIELD_BYTES, read_form
 from sameface.api.errors import (
     BodyTooLarge,
@@ -82,7 +83,7 @@ def body_of(schema: type[Body]) -> Callable[[Request], Awaitable[Body]]:
 
     async def read_and_count(request: Request) -> Body:
         body = await read(request)
-        context_of(request.scope).allowance.take_photos(count_photos(body, photos))
+        await take_photos(context_of(request.scope).allowance, count_photos(body, photos))
         return body
 
     async def read(request: Request) -> Body:

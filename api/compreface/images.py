@@ -25,7 +25,7 @@ async def get_static_image(api_key: str, image_id: str, request: Request, galler
     context = context_of(request.scope)
     context.caller = key = await find_service(api_key, request.app.state.keys)
     refuse_without(key, "search")
-    with request.app.state.door.admitted(context):
+    async with request.app.state.door.admitted(context):
         collection = await find_collection(request, key)
         return show(await gallery.readers.run(subjects.find_crop, gallery, collection, image_id))
 

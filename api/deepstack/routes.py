@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from sameface.api.access.caller import find_key, read_secret, refuse_without
+from sameface.api.access.reserve import take_photos
 from sameface.api.body.read_body import body_of
 from sameface.api.dependencies import ROOM, Gallery, Pipeline, loaded
 from sameface.api.errors import NotReady, Unauthorized
@@ -124,9 +125,9 @@ async def admitted(request: Request, body: WithKey, scope: str) -> AsyncIterator
     refuse_without(key, scope)
     _, gallery = loaded(request)
     [name] = key.collections or ()
-    with request.app.state.door.admitted(context):
+    async with request.app.state.door.admitted(context):
         name_route(request.scope["route"].path)
-        context.allowance.take_photos(int("image" in type(body).model_fields))
+        await take_photos(context.allowance, int("image" in type(body).model_fields))
         yield await gallery.readers.run(gallery.get_collection, name)
 
 

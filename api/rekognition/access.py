@@ -9,6 +9,7 @@ from fastapi import Request, Response
 from starlette.datastructures import Headers
 
 from sameface.api.access.caller import refuse_unseen, refuse_without
+from sameface.api.access.reserve import take_photos
 from sameface.api.body.read_body import (
     BASE64_GROWTH,
     collect_json,
@@ -49,13 +50,13 @@ def signed(schema: type[Asked], scope: str) -> Callable[[Request, Response], Asy
         refuse_forgery(key, secrets, signature, describe_request(request, body))
         context.caller = key
         request.app.state.keys.note_use(key)
-        with request.app.state.door.admitted(context):
+        async with request.app.state.door.admitted(context):
             name_route(request.scope["route"].label)
             refuse_without(key, scope)
             asked = await parse_soon(body, schema)
             if asked.collection_id is not None:
                 refuse_unseen(key, asked.collection_id)
-            context.allowance.take_photos(count_photos(asked, photos))
+            await take_photos(context.allowance, count_photos(asked, photos))
             del body
             yield asked
 

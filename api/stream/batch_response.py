@@ -216,7 +216,10 @@ class BatchResponse(Response):
         except SamefaceError as error:
             return find_id(entry), error
         try:
-            self.context.allowance.take_photos(count_photos(sent, self.photos))
+            photos, allowance = count_photos(sent, self.photos), self.context.allowance
+            if not allowance.try_reserve("photos", photos):  # on a thread, which may wait for the store
+                allowance.reserve("photos", photos)
+            allowance.take_photos(photos)
         except SamefaceError as error:
             return sent.id, error
         return sent.id, sent

@@ -23,12 +23,20 @@ from sameface.model.files import make_private_folder, open_private
 WINDOW_SECONDS = 60
 BUCKETS = WINDOW_SECONDS + 1  # the running second and a whole minute: no minute ever has more than the limit
 PROCESSES = 256
+LEASE = np.dtype(
+    [
+        ("key", "<i8"),  # in the store
+        ("left", "<u4"),
+        ("until", "<f8"),  # by the machine's monotonic clock
+    ]
+)
 PLACE = np.dtype(
     [
         ("second", "<i8"),  # of the newest bucket, by the machine's monotonic clock
         ("requests", "<u4", BUCKETS),
         ("photos", "<u4", BUCKETS),
         ("at_once", "<u4", PROCESSES),  # requests that each process works on
+        ("leased", [("requests", LEASE), ("photos", LEASE)]),  # where machines share a store
     ]
 )
 GROWTH = 64  # places by which the file grows
@@ -41,8 +49,9 @@ class Counters:
 
     def __init__(self, folder: Path) -> None:
         make_private_folder(folder)
-        open_private(folder / "counters").close()
-        self._file = (folder / "counters").open("r+b", buffering=0)
+        file = folder / f"counters-{PLACE.itemsize}"  # of other versions, another one
+        open_private(file).close()
+        self._file = file.open("r+b", buffering=0)
         self._threads = threading.Lock()
         self._places: npt.NDArray[Any] = np.empty(0, PLACE)
         try:

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Self
 
 from sameface.model.access.counters import WINDOW_SECONDS, Counters, Place, seconds_until
+from sameface.model.access.shared_limits import SharedLimits
 from sameface.model.errors import RateLimited, StorageFull
 from sameface.model.store.access.api_key import UNLIMITED, ApiKey, KeyLimits
+from sameface.model.store.access.leases import Leases
 
 EVERYBODY = 0  # the place of all callers together; those of keys begin with 1
 
@@ -46,6 +48,11 @@ class Limits:
         self._folder = folder
         self._everybody = [Party(EVERYBODY, everybody)] if is_counted(everybody) else []
         self._counters: Counters | None = None
+        self._leases: Leases | None = None
+
+    def share(self, leases: Leases) -> None:
+        """Keep the limits of a minute together with all machines that lease from the same store."""
+        self._leases = leases
 
     @property
     def counters(self) -> Counters:
@@ -72,7 +79,10 @@ class Limits:
         if not parties:
             return UNCOUNTED
         try:
-            return Counted(self.counters, parties)
+            if self._leases is None:
+                return Counted(self.counters, parties)
+            shared = SharedLimits(self.counters, self._leases, self._folder)
+            return Counted(self.counters, parties, shared)
         except OSError as error:
             raise StorageFull(f"Requests cannot be counted in {self._folder}: {error.strerror}.") from error
 
@@ -95,6 +105,13 @@ class Allowance:
     def take_photos(self, photos: int) -> None:
         """Count photos; raises RateLimited, and counts none, if they are too many."""
 
+    def try_reserve(self, what: str, needed: int) -> bool:  # noqa: ARG002
+        """Reserve requests or photos of what this machine has leased; False if the store must be asked."""
+        return True
+
+    def reserve(self, what: str, needed: int) -> None:
+        """Reserve requests or photos, asking the store; raises RateLimited if all machines used them up."""
+
     def standings(self) -> list[Standing]:
         """How far the caller is from each limit."""
         return []
@@ -109,9 +126,34 @@ UNCOUNTED = Allowance()
 class Counted(Allowance):
     """The allowance of a request whose caller has limits."""
 
-    def __init__(self, counters: Counters, parties: Sequence[Party]) -> None:
+    def __init__(
+        self, counters: Counters, parties: Sequence[Party], shared: SharedLimits | None = None
+    ) -> None:
         self._counters = counters
         self._parties = parties
+        self._shared = shared
+
+    def try_reserve(self, what: str, needed: int) -> bool:
+        """Reserve requests or photos of what this machine has leased; False if the store must be asked."""
+        limited = self._limited(what, needed)
+        return len(limited) < 2 and all(
+            shared.try_take(party.number, what, needed) for shared, party, _ in limited
+        )
+
+    def reserve(self, what: str, needed: int) -> None:
+        """Reserve requests or photos, asking the store; raises RateLimited if all machines used them up."""
+        for shared, party, limit in self._limited(what, needed):
+            if wait := shared.take(party.number, what, limit, needed):
+                detail = party.says(f"send {limit} {what} a minute")
+                raise RateLimited(detail, limit=limit, retry_after_seconds=wait)
+
+    def _limited(self, what: str, needed: int) -> list[tuple[SharedLimits, Party, int]]:
+        """Those whose limits of a minute are shared, with their limits; what is too much alone is refused
+        without them."""
+        if self._shared is None or not needed:
+            return []
+        limits = ((party, getattr(party.limits, f"{what}_per_minute")) for party in self._parties)
+        return [(self._shared, party, limit) for party, limit in limits if limit and needed <= limit]
 
     def enter(self) -> Self:
         """Count the request, until `leave`; raises RateLimited if that is one too many."""

@@ -11,6 +11,7 @@ from sameface.model.data_folder import GalleryPlace
 from sameface.model.errors import StoreRefused
 from sameface.model.store.access.audit import Audit
 from sameface.model.store.access.keys import Keys
+from sameface.model.store.access.leases import Leases
 from sameface.model.store.access.seals import Seals
 from sameface.model.store.calibrations import OwnCalibrations
 from sameface.model.store.changes import Changes
@@ -61,6 +62,7 @@ class Store:
         self.idempotency_keys = IdempotencyKeys(self._database)
         self.calibrations = OwnCalibrations(self._database)
         self.keys = Keys(self._database)
+        self.leases = Leases(self._database)
         self.audit = Audit(self._database)
         self.seals = Seals(self._database)
 

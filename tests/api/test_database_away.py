@@ -1,7 +1,6 @@
 """PostgreSQL is stopped and started in the middle of things: nothing that was acknowledged is lost."""
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,24 +13,15 @@ from tests.api.collections import enrol, make_collection
 from tests.api.problems import expect
 from tests.conftest import Serve, wait_for
 from tests.pictures import photo_of
-from tests.postgres_server import ON_POSTGRES, PostgresServer, the_server
+from tests.postgres_server import ON_POSTGRES, PostgresServer
 
 pytestmark = pytest.mark.skipif(not ON_POSTGRES, reason="`make postgres` stops and starts a server")
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    """A server that no other test uses."""
-    the_server()  # skips where there is none
-    server = PostgresServer()
-    yield server
-    server.remove()
-
-
 @pytest.fixture
-def home(data: Path, server: PostgresServer, tmp_path: Path) -> dict[str, object]:
+def home(data: Path, own_server: PostgresServer, tmp_path: Path) -> dict[str, object]:
     models = {"recognizer": data / "models" / "recogniser", "detector": data / "models" / "detector"}
-    return {"data": tmp_path, "database": server.url_of(tmp_path), **models}
+    return {"data": tmp_path, "database": own_server.url_of(tmp_path), **models}
 
 
 def identify(client: httpx.Client, staff: str, number: int) -> httpx.Response:
@@ -39,12 +29,12 @@ def identify(client: httpx.Client, staff: str, number: int) -> httpx.Response:
 
 
 def test_while_it_is_away_requests_are_told_to_come_back_and_then_answered(
-    serve: Serve, home: dict[str, object], server: PostgresServer
+    serve: Serve, home: dict[str, object], own_server: PostgresServer
 ) -> None:
     with serve(**home) as client:
         staff = make_collection(client)
         assert enrol(client, staff, photo_of(1), person_id="ada").status_code == 201
-        server.stop()
+        own_server.stop()
         try:
             for answer in (identify(client, staff, 1), enrol(client, staff, photo_of(2)), client.get(staff)):
                 expect(answer, 503, "store_unavailable")
@@ -54,13 +44,13 @@ def test_while_it_is_away_requests_are_told_to_come_back_and_then_answered(
             assert compared.json()["same_person"]
             assert "sameface_requests_total" in client.get("/metrics").text
         finally:
-            server.start()
+            own_server.start()
         [found] = identify(client, staff, 1).json()["results"]
         assert found["match"]["person_id"] == "ada"
 
 
 def test_what_was_acknowledged_between_restarts_is_there(
-    serve: Serve, home: dict[str, object], server: PostgresServer
+    serve: Serve, home: dict[str, object], own_server: PostgresServer
 ) -> None:
     acknowledged: list[str] = []
     done = threading.Event()
@@ -82,8 +72,8 @@ def test_what_was_acknowledged_between_restarts_is_there(
             for _ in range(3):
                 before = len(acknowledged)
                 wait_for(lambda before=before: len(acknowledged) > before + 10)
-                server.stop()
-                server.start()
+                own_server.stop()
+                own_server.start()
             done.set()
             for each in running:
                 each.result()
@@ -93,14 +83,14 @@ def test_what_was_acknowledged_between_restarts_is_there(
 
 
 def test_a_server_that_starts_first_waits_for_its_database(
-    serve: Serve, home: dict[str, object], server: PostgresServer
+    serve: Serve, home: dict[str, object], own_server: PostgresServer
 ) -> None:
-    server.stop()
+    own_server.stop()
     try:
         with serve(wait_until_ready=False, **home) as client:
             expect(client.get("/health/ready"), 503, "not_ready")
-            server.start()
+            own_server.start()
             wait_for(lambda: client.get("/health/ready").status_code == 200)
             make_collection(client)
     finally:
-        server.start()
+        own_server.start()

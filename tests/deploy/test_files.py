@@ -37,7 +37,7 @@ def default(name: str) -> float:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_only_settings_are_named(path: Path) -> None:
     text = path.read_text("utf-8").replace("SAMEFACE_NAME", "")  # which stands for all of them
-    known = {name.upper() for name in Settings.model_fields}
+    known = {name.upper() for name in Settings.model_fields} | {"SECRET_KEY_FILE"}
     assert set(re.findall(rf"{PREFIX}(\w+)", text)) <= known
     for line in re.findall(r"sameface serve (.+)", text):
         assert {flag[2:].replace("-", "_").upper() for flag in re.findall(r"--[\w-]+", line)} <= known

@@ -17,6 +17,7 @@ from sameface.model.store.databases.tables import (
     feeds,
     followers,
     keys,
+    leases,
     metadata,
     remembered_responses,
     seals,
@@ -91,12 +92,13 @@ def seal_secrets(connection: Connection) -> None:
 
 
 def follow_followers(connection: Connection) -> None:
-    """Version 9: who follows the changes, and up to where they are compacted.
+    """Version 9: who follows the changes, up to where they are compacted, and what machines lease of limits.
 
     Code of version 8 would miss changes that were compacted: it can no longer be started, and what of it runs
     has a day to be replaced.
     """
-    followers.create(connection, checkfirst=True)
+    for table in (followers, leases):
+        table.create(connection, checkfirst=True)
     if all(column["name"] != "compacted" for column in inspect(connection).get_columns(collections.name)):
         key = "BIGINT" if connection.dialect.name == "postgresql" else "INTEGER"
         connection.exec_driver_sql(f"ALTER TABLE collections ADD COLUMN compacted {key} DEFAULT 0 NOT NULL")

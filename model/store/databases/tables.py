@@ -194,6 +194,18 @@ keys = Table(
     sqlite_autoincrement=True,  # a number is never used again: limits are counted by it
 )
 
+leases = Table(
+    "leases",
+    metadata,
+    Column("key", Key, primary_key=True),
+    Column("number", Key, nullable=False),  # of the API key; 0: all callers together
+    Column("what", Text, nullable=False),  # requests or photos
+    Column("amount", Integer, nullable=False),
+    Column("taken_at", Time, nullable=False),
+    Index("leases_of_key", "number", "what"),
+    sqlite_autoincrement=True,
+)
+
 audit = Table(
     "audit",
     metadata,

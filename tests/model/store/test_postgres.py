@@ -1,6 +1,7 @@
 """What only PostgreSQL does: writers beside each other, its locks, its order of ids, and its refusals."""
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -14,7 +15,7 @@ from sameface.model.errors import InvalidArgument, StoreRefused, StoreUnavailabl
 from sameface.model.store.collections import refuse_gone
 from sameface.model.store.databases.migrations import VERSION
 from sameface.model.store.people.newcomers import add_people
-from sameface.model.store.records import Collection
+from sameface.model.store.records import Collection, RememberedResponse
 from sameface.model.store.store import Store
 from sameface.model.upkeep.backup import back_up
 from sameface.model.upkeep.errors import BackupRefused
@@ -104,6 +105,25 @@ def test_a_snapshot_does_not_change_while_others_write(stores: list[Store]) -> N
         assert here.collections.get("staff").people == 0
         assert here.changes.latest(staff) == 1
     assert here.collections.get("staff").people == 1
+
+
+def test_machines_whose_clocks_are_an_hour_or_days_apart_agree(
+    stores: list[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = stores
+    staff, _ = here.collections.create("staff", BINDING)
+    now = time.time()
+    for number, hours in enumerate((0, 1, -1, 48, -48)):
+        monkeypatch.setattr(time, "time", lambda hours=hours: now + 3600 * hours)
+        response = RememberedResponse(f"once-{number}", "a" * 64, {"person_id": f"p{number}"})
+        here.people.enroll(staff, somebody(number), [response])
+    monkeypatch.undo()
+    keys = [f"once-{number}" for number in range(5)]
+    assert there.idempotency_keys.find(staff, keys).keys() == set(keys)
+    again = there.people.enroll(staff, somebody(1), [RememberedResponse("once-1", "a" * 64, {})])
+    assert again["once-1"].response == {"person_id": "p1"}
+    staff = there.collections.get("staff")
+    assert (staff.people, staff.revision) == (5, 5)
 
 
 def test_text_that_it_cannot_keep_is_refused_and_not_quoted(stores: list[Store]) -> None:
