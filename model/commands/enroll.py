@@ -15,6 +15,7 @@ from sameface.model.commands.options import (
     Detector,
     Device,
     InCollection,
+    InPrecision,
     Recognizer,
     faces_in,
 )
@@ -92,11 +93,12 @@ def enroll(
     recognizer: Recognizer = None,
     detector: Detector = None,
     device: Device = "auto",
+    precision: InPrecision = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Enrol everybody in a folder; run again, it goes on. Exit code 1 if somebody was not enrolled."""
     people = list_people(folder.expanduser())
-    opening = faces_in(DataFolder(data, database), recognizer, detector, device)
+    opening = faces_in(DataFolder(data, database), recognizer, detector, device, precision)
     with opening as opened, report_counts() as progress:
         opened.engine.gallery.get_or_create_collection(collection, store_crops=store_crops)
         chosen = opened.collection(collection)

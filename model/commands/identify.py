@@ -16,6 +16,7 @@ from sameface.model.commands.options import (
     Detector,
     Device,
     InCollection,
+    InPrecision,
     Recognizer,
     faces_in,
 )
@@ -53,13 +54,14 @@ def identify(
     recognizer: Recognizer = None,
     detector: Detector = None,
     device: Device = "auto",
+    precision: InPrecision = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Say who is in a photo: exit code 0 if everybody is known, 1 if somebody is not."""
     paths = list_photos(photo) if photo.is_dir() else [photo]
     if draw and photo.is_dir():
         raise typer.BadParameter("draws one photo, and this is a folder.", param_hint="--draw")
-    with faces_in(DataFolder(data, database), recognizer, detector, device) as opened:
+    with faces_in(DataFolder(data, database), recognizer, detector, device, precision) as opened:
         chosen = opened.collection(collection)
         outcomes = {path: search(chosen, path, threshold, target_fpir) for path in counted(paths)}
         found = outcomes[paths[0]]

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 from PIL import Image
 
 from sameface.model.bundles.bundle import Bundle
@@ -18,6 +17,7 @@ from sameface.model.faces import Pixels
 from sameface.model.measurement.lfw_pairs import Pair, PairAccuracy, measure_accuracy, read_pairs
 from sameface.model.photo.embed import open_embedder
 from sameface.model.photo.image import PHOTO_NAMES
+from sameface.model.runtime import graph_rewrites
 from sameface.training.data.face_set import decode_crop
 
 CALIBRATION_CROPS = 200  # the ranges of activations settle with fewer
@@ -95,14 +95,9 @@ def record_accuracy(measured: PairAccuracy) -> dict[str, Any]:
 
 
 def halve(bundle: Bundle, target: Path, _trial: Trial) -> None:
-    """Convert weights and arithmetic to half precision; input and output stay float32.
-
-    A CPU without half-precision arithmetic computes in float32: there the file is smaller, but not faster.
-    """
-    from onnxruntime.transformers.float16 import convert_float_to_float16  # slow, so only here
-
+    """Convert the bundle's graph to half precision."""
     with quietly():
-        onnx.save(convert_float_to_float16(onnx.load(bundle.path), keep_io_types=True), target)
+        target.write_bytes(graph_rewrites.halve(bundle.path.read_bytes()))
 
 
 def quantise(bundle: Bundle, target: Path, trial: Trial) -> None:
