@@ -2,6 +2,8 @@
 PYTHON ?= python3.11
 EXTRA  ?= cpu# or gpu
 EXTRA  := $(strip $(EXTRA))
+# bf16 on a CPU comes from OpenVINO alone (59 MB), so that is installed where the CPU has it.
+ENGINE := $(if $(filter cpu,$(EXTRA)),$(shell grep -qsE 'avx512_bf16|amx_bf16' /proc/cpuinfo && echo ',openvino'))
 BIN    := .venv/bin
 POSTGRES := tests/model/store tests/model/access tests/model/gallery tests/model/upkeep tests/model/commands \
     tests/api/access tests/api/routes tests/api/stream tests/api/compreface tests/api/deepstack tests/api/rekognition \
@@ -100,7 +102,7 @@ $(BIN)/python:
 	@echo "Installing sameface into .venv (a minute, once)"
 	@rm -f .venv/serving-* .venv/training-* .venv/developing-*
 	@$(PIP) uninstall --quiet --yes onnxruntime onnxruntime-gpu faiss-cpu faiss-gpu-cu12
-	@$(PIP) install --editable '.[$(EXTRA)]'
+	@$(PIP) install --editable '.[$(EXTRA)$(ENGINE)]'
 	@touch $@
 
 # torch is asked for by name and version first: asked for in another way, pip may take a far larger build.

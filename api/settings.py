@@ -16,6 +16,7 @@ from sameface.model.photo.detect import DetectorOptions
 from sameface.model.photo.image import ImageLimits
 from sameface.model.pipeline import PipelineOptions
 from sameface.model.runtime.device import available_cores
+from sameface.model.runtime.precision.choice import Precision
 from sameface.model.store.access.api_key import ApiKey, KeyLimits
 from sameface.model.upkeep.scheduled_backups import BackupPlan
 
@@ -116,6 +117,14 @@ class Settings(BaseSettings):
     device: Literal["auto", "cpu", "gpu"] = Field(
         "auto",
         description="`gpu` refuses to start without a working one; `auto` takes what there is and says so.",
+    )
+    precision: Literal["auto", "exact", "bf16"] = Field(
+        "auto",
+        description="What recognisers compute in: `exact` float32, `bf16` or refuse to start, `auto` what is"
+        " fastest and embeds faces the same.",
+    )
+    precision_faces: Path | None = Field(
+        None, description="Folder of aligned crops that prove a lower precision; drawn faces."
     )
     workers: int = Field(1, ge=1, le=64, description="Server processes; they share the port and the gallery.")
     threads: int | None = Field(
@@ -277,6 +286,9 @@ class Settings(BaseSettings):
             self.recognizer,
             self.detector,
             device=self.device,
+            precision=Precision(
+                self.precision, self.precision_faces.expanduser() if self.precision_faces else None
+            ),
             threads=self.threads or max(1, available_cores() // self.workers),
             queue=self.queue,
             limits=ImageLimits(

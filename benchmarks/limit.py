@@ -28,7 +28,8 @@ from sameface.model.runtime import graph_rewrites as graph
 from sameface.model.runtime import openvino as openvino_session
 from sameface.model.runtime.device import available_cores
 from sameface.model.runtime.openvino import OpenVinoSession
-from sameface.model.runtime.prepare_graph import PARITY, WORTHWHILE, prepare_graph
+from sameface.model.runtime.prepare_graph import PARITY, prepare_graph
+from sameface.model.runtime.variants import WORTHWHILE
 
 DETECTOR_SIDE = 256  # photos of 250 x 250, as in LFW, are padded to this side
 ORT = "ONNX Runtime"

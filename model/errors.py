@@ -294,3 +294,9 @@ class DeviceUnavailable(SamefaceError):
     """A GPU was requested, and none works."""
 
     code = "device_unavailable"
+
+
+class PrecisionUnavailable(SamefaceError):
+    """A lower precision was requested, and this machine does not have it or it changes embeddings."""
+
+    code = "precision_unavailable"

@@ -32,6 +32,7 @@ from sameface.model.photo.image import ImageLimits, decode_coarsely, decode_pixe
 from sameface.model.photo.pixel_budget import PixelBudget
 from sameface.model.photo.quality import assess_quality
 from sameface.model.runtime.device import available_cores, select_device
+from sameface.model.runtime.precision.choice import AUTO, Precision
 from sameface.model.runtime.session_pool import open_sessions
 from sameface.model.runtime.work_queue import WorkQueue
 
@@ -47,6 +48,7 @@ class PipelineOptions:
     cache: Path  # for prepared graphs
     gallery: GalleryPlace | None = None  # the database with the users' own calibrations
     device: str = "auto"
+    precision: Precision = AUTO
     threads: int = field(default_factory=available_cores)
     queue: int = 32
     limits: ImageLimits = ImageLimits()
@@ -283,7 +285,7 @@ def open_pipeline(options: PipelineOptions, observer: Observer = SILENT) -> Pipe
     if options.gallery:
         recognizer = name_chosen(recognizer, options.gallery)
     device = select_device(options.device)
-    embedder = open_embedder(recognizer, device, options.cache, options.threads, observer)
+    embedder = open_embedder(recognizer, device, options.cache, options.threads, observer, options.precision)
     pipeline = Pipeline(open_detector(options, device), embedder, options, observer)
     pipeline.warm_up()
     return pipeline

@@ -45,6 +45,7 @@ ROOMS = {
     "pairs": "sameface.training.commands.data",
     "train": "sameface.training.commands.train",
     "bundle": "sameface.training.commands.export",
+    "quantize": "sameface.training.commands.quantize",
 }
 HELP = {  # the first line of each docstring, so that the help imports no module
     "serve": "Serve over HTTP; flags may also be variables, --port as SAMEFACE_PORT, or keys of a TOML file.",
@@ -74,6 +75,7 @@ HELP = {  # the first line of each docstring, so that the help imports no module
     "pairs": "List pairs of your own photos in the format of LFW, to measure accuracy on.",
     "train": "Train a network by a recipe; on Ctrl-C it keeps a checkpoint first.",
     "bundle": "Make a bundle of a checkpoint.",
+    "quantize": "Make a recogniser of eight bits of another one: measured beside it, and a model of its own.",
 }
 EXTRAS = {
     "torch": "train",

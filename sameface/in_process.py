@@ -13,6 +13,7 @@ from sameface.model.access.reviews import read_audit, review_entry
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder, MilvusAddress
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR, Rule
 from sameface.model.pipeline import Detection, PhotoEmbeddings, PipelineOptions
+from sameface.model.runtime.precision.choice import Precision
 from sameface.model.store.access.audit import Wanted
 from sameface.model.verify import Decision, VerifyRequest, verify
 from sameface.photos import AnyPhoto, OneFace, WhichFaces, to_photo
@@ -30,6 +31,7 @@ def open_faces(
     recognizer: str | os.PathLike[str] | None = None,
     detector: str | os.PathLike[str] | None = None,
     device: Literal["auto", "cpu", "gpu"] = "auto",
+    precision: Literal["auto", "exact", "bf16"] = "auto",
     threads: int | None = None,
     calibration: str | None = None,
     target_fmr: float = TARGET_FMR,
@@ -49,6 +51,7 @@ def open_faces(
         recognizer,
         detector,
         device=device,
+        precision=Precision(precision),
         queue=ENDLESS,
         calibration=calibration,
         target_fmr=target_fmr,

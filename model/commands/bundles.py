@@ -14,7 +14,7 @@ from sameface.model.bundles.contract import read_contract
 from sameface.model.bundles.published import MODELS
 from sameface.model.bundles.pull import pull_model, pull_portraits
 from sameface.model.commands.console.answers import describe_list
-from sameface.model.commands.console.options import AsJson, Data, Database, Device, faces_in
+from sameface.model.commands.console.options import AsJson, Data, Database, Device, InPrecision, faces_in
 from sameface.model.commands.console.terminal import (
     console,
     describe_bundle,
@@ -22,9 +22,10 @@ from sameface.model.commands.console.terminal import (
     print_json,
     report_bytes,
 )
-from sameface.model.data_folder import DEFAULT_DATA, DataFolder, GalleryPlace
+from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.calibration_files import name_chosen
 from sameface.model.errors import BundleRefused
+from sameface.model.runtime.prepare_graph import describe_precision
 from sameface.model.runtime.session_pool import open_sessions
 
 if TYPE_CHECKING:
@@ -109,11 +110,11 @@ def report_trial(bundle: Bundle, cache: Path, outbox: "Connection") -> None:
 def models(data: Data = DEFAULT_DATA, database: Database = None, as_json: AsJson = False) -> None:
     """List the bundles in the data folder."""
     folders = sorted(path.parent for path in DataFolder(data).models.glob(f"*/{MANIFEST}"))
-    bundles = [describe_folder(folder, DataFolder(data, database).gallery) for folder in folders]
+    bundles = [describe_folder(folder, DataFolder(data, database)) for folder in folders]
     if as_json:
         print_json(describe_list(bundles))
         return
-    columns = ("name", "kind", "dimension", "calibration", "licence", "fault")
+    columns = ("name", "kind", "dimension", "calibration", "precision", "licence", "fault")
     table = new_table(*columns)
     for bundle in bundles:
         row = [bundle.get(column) for column in columns]
@@ -121,24 +122,29 @@ def models(data: Data = DEFAULT_DATA, database: Database = None, as_json: AsJson
     console.print(table if bundles else "There are no bundles yet: `sameface pull` fetches the default ones.")
 
 
-def describe_folder(folder: Path, gallery: GalleryPlace) -> dict[str, Any]:
-    """The fields of the bundle in a folder, or its name and fault."""
+def describe_folder(folder: Path, data: DataFolder) -> dict[str, Any]:
+    """The fields of the bundle in a folder and its precision here when it last ran, or its name and fault."""
     try:
-        return describe_bundle(name_chosen(load_bundle(folder), gallery))
+        bundle = name_chosen(load_bundle(folder), data.gallery)
+        return describe_bundle(bundle) | describe_precision(bundle, data.cache)
     except BundleRefused as error:
         return {"name": folder.name, "fault": error.detail}
 
 
 @app.command()
 def demo(
-    data: Data = DEFAULT_DATA, database: Database = None, device: Device = "auto", as_json: AsJson = False
+    data: Data = DEFAULT_DATA,
+    database: Database = None,
+    device: Device = "auto",
+    precision: InPrecision = "auto",
+    as_json: AsJson = False,
 ) -> None:
     """Fetch three official portraits, two of one person, and compare them."""
     folder = DataFolder(data)
     with report_bytes() as report:
         paths = pull_portraits(folder.demo, report)
     pairs = list(itertools.combinations(paths, 2))
-    with faces_in(DataFolder(data, database), None, None, device) as opened:
+    with faces_in(DataFolder(data, database), None, None, device, precision) as opened:
         decisions = [opened.verify(probe, reference) for probe, reference in pairs]
     if as_json:
         print_json(decisions)

@@ -16,6 +16,7 @@ from sameface.model.commands.console.options import (
     Device,
     InCollection,
     Index,
+    InPrecision,
     MilvusToken,
     MilvusUri,
     Recognizer,
@@ -98,12 +99,13 @@ def enroll(
     recognizer: Recognizer = None,
     detector: Detector = None,
     device: Device = "auto",
+    precision: InPrecision = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Enrol everybody in a folder; run again, it goes on. Exit code 1 if somebody was not enrolled."""
     people = list_people(folder.expanduser())
     milvus = choose_milvus(index, milvus_uri, milvus_token)
-    opening = faces_in(DataFolder(data, database, milvus), recognizer, detector, device)
+    opening = faces_in(DataFolder(data, database, milvus), recognizer, detector, device, precision)
     with opening as opened, report_counts() as progress:
         opened.engine.gallery.get_or_create_collection(collection, store_crops=store_crops)
         chosen = opened.collection(collection)

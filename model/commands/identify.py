@@ -17,6 +17,7 @@ from sameface.model.commands.console.options import (
     Device,
     InCollection,
     Index,
+    InPrecision,
     MilvusToken,
     MilvusUri,
     Recognizer,
@@ -59,6 +60,7 @@ def identify(
     recognizer: Recognizer = None,
     detector: Detector = None,
     device: Device = "auto",
+    precision: InPrecision = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Say who is in a photo: exit code 0 if everybody is known, 1 if somebody is not."""
@@ -66,7 +68,7 @@ def identify(
     if draw and photo.is_dir():
         raise typer.BadParameter("draws one photo, and this is a folder.", param_hint="--draw")
     milvus = choose_milvus(index, milvus_uri, milvus_token)
-    with faces_in(DataFolder(data, database, milvus), recognizer, detector, device) as opened:
+    with faces_in(DataFolder(data, database, milvus), recognizer, detector, device, precision) as opened:
         chosen = opened.collection(collection)
         outcomes = {path: search(chosen, path, threshold, target_fpir) for path in counted(paths)}
         found = outcomes[paths[0]]

@@ -6,7 +6,15 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from sameface.model.commands.console.options import AsJson, Data, Detector, Device, Recognizer, faces_in
+from sameface.model.commands.console.options import (
+    AsJson,
+    Data,
+    Detector,
+    Device,
+    InPrecision,
+    Recognizer,
+    faces_in,
+)
 from sameface.model.commands.console.terminal import (
     console,
     count,
@@ -54,10 +62,11 @@ def import_compreface(
     recognizer: Recognizer = None,
     detector: Detector = None,
     device: Device = "auto",
+    precision: InPrecision = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Import from CompreFace; run again, it goes on. Exit code 1 if some is left out."""
-    opening = faces_in(DataFolder(data, gallery), recognizer, detector, device)
+    opening = faces_in(DataFolder(data, gallery), recognizer, detector, device, precision)
     reading = closing(open_source(database, url, api_key, collection))
     with reading as source, opening as opened, report_counts() as progress:
         reports = import_services(opened.engine, source, store_crops=store_crops, progress=progress)

@@ -13,6 +13,7 @@ from sameface.model.commands.console.options import (
     Database,
     Detector,
     Device,
+    InPrecision,
     PhotoFile,
     Recognizer,
     faces_in,
@@ -48,11 +49,12 @@ def verify(
     recognizer: Recognizer = None,
     detector: Detector = None,
     device: Device = "auto",
+    precision: InPrecision = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Say whether two photos show the same person: exit code 0 if so, 1 if not."""
     files = {"probe": probe, "reference": reference}
-    opening = faces_in(DataFolder(data, database), recognizer, detector, device)
+    opening = faces_in(DataFolder(data, database), recognizer, detector, device, precision)
     with opening as opened, naming_the_photo(files):
         decision = opened.verify(
             probe,
@@ -91,10 +93,11 @@ def detect(
     recognizer: Recognizer = None,
     detector: Detector = None,
     device: Device = "auto",
+    precision: InPrecision = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Find the faces in a photo."""
-    with faces_in(DataFolder(data, database), recognizer, detector, device) as opened:
+    with faces_in(DataFolder(data, database), recognizer, detector, device, precision) as opened:
         detection = opened.detect(photo)
         if draw:
             image = decode_image(read_photo(photo), opened.engine.options.limits)
@@ -118,10 +121,11 @@ def embed(
     recognizer: Recognizer = None,
     detector: Detector = None,
     device: Device = "auto",
+    precision: InPrecision = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Print the unit embedding of every face in a photo."""
-    with faces_in(DataFolder(data, database), recognizer, detector, device) as opened:
+    with faces_in(DataFolder(data, database), recognizer, detector, device, precision) as opened:
         embedded = opened.embed(photo)
     if as_json:
         print_json(embedded)

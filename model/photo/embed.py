@@ -12,6 +12,7 @@ from sameface.model.errors import BundleRefused, InvalidEmbedding, ModelMismatch
 from sameface.model.faces import UNIT, Embedding, Floats, Pixels
 from sameface.model.observer import SILENT, Observer
 from sameface.model.runtime.micro_batcher import MicroBatcher
+from sameface.model.runtime.precision.choice import EXACT, Precision
 from sameface.model.runtime.session_pool import SessionPool, open_sessions
 
 NO_DIRECTION = "An embedding must be finite and not zero."
@@ -55,10 +56,15 @@ class Embedder:
 
 
 def open_embedder(
-    bundle: Bundle, device: str, cache: Path, threads: int = 1, observer: Observer = SILENT
+    bundle: Bundle,
+    device: str,
+    cache: Path,
+    threads: int = 1,
+    observer: Observer = SILENT,
+    precision: Precision = EXACT,
 ) -> Embedder:
     """The recogniser of a bundle, its graph prepared for the device and kept in the folder `cache`."""
-    return Embedder(bundle, open_sessions(bundle, device, cache, threads), observer)
+    return Embedder(bundle, open_sessions(bundle, device, cache, threads, precision), observer)
 
 
 def to_unit(values: Floats) -> Floats:

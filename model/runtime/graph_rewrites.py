@@ -52,6 +52,22 @@ def split_prelu(network: ModelProto) -> None:
     graph.node.extend(nodes)
 
 
+def has_quantizers(network: ModelProto) -> bool:
+    """Whether the graph rounds to eight bits, where engines differ by a step of rounding."""
+    return any(node.op_type == "QuantizeLinear" for node in network.graph.node)
+
+
+def halve(network: bytes) -> bytes:
+    """The graph with weights and arithmetic in half precision; input and output stay float32.
+
+    A CPU without half-precision arithmetic computes in float32: there the file is smaller, but not faster.
+    """
+    from onnxruntime.transformers.float16 import convert_float_to_float16  # slow, so only here
+
+    halved = convert_float_to_float16(onnx.load_from_string(network), keep_io_types=True)
+    return bytes(halved.SerializeToString())
+
+
 def identity_graph() -> bytes:
     """A network of one Identity node, to test whether an execution provider works."""
     value = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in ("x", "y")]

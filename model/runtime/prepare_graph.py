@@ -2,8 +2,7 @@
 
 import json
 import logging
-import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,38 +14,85 @@ from sameface.model.errors import BundleRefused, FolderRefused
 from sameface.model.faces import Floats
 from sameface.model.files import hash_file, make_private_folder, write_atomically
 from sameface.model.runtime import graph_rewrites as graph
-from sameface.model.runtime import openvino as openvino_session
 from sameface.model.runtime.batch_size import measure_batch_size
+from sameface.model.runtime.precision.choice import EXACT, Offer, Precision, find_offer
+from sameface.model.runtime.precision.faces import load_faces, name_faces
+from sameface.model.runtime.precision.lower import insist, try_lower
+from sameface.model.runtime.precision.proof import Proof, compare_embeddings
 from sameface.model.runtime.session import describe_engines, open_session
+from sameface.model.runtime.variants import WORTHWHILE, Variant, compare_outputs, list_rivals, time_ratio
 
 log = logging.getLogger("sameface.session")
 
-PREPARATION = 4  # incremented when a rewrite changes, so that graphs cached before are not used
+PREPARATION = 5  # incremented when a rewrite changes, so that graphs cached before are not used
 PARITY = 1e-4  # largest difference, relative to the largest output
-WORTHWHILE = 0.95  # a rewrite must take less than this share of the time
 
 
-def prepare_graph(bundle: Bundle, device: str, cache: Path) -> tuple[Path, dict[str, Any]]:
-    """The file of the fastest equivalent graph on `device`, and its report; made once, then cached."""
+def prepare_graph(
+    bundle: Bundle, device: str, cache: Path, precision: Precision = EXACT
+) -> tuple[Path, dict[str, Any]]:
+    """The file of the fastest equivalent graph on `device`, and its report; made once, then cached.
+
+    A recogniser's may be of a lower `precision`, if faces prove that its embeddings stay the same.
+    """
     stem = f"{bundle.identity[:16]}-{device}-{describe_engines()}-{PREPARATION}"
+    offer = find_offer(precision, device) if is_recogniser(bundle) else None
+    if offer and offer.fault is None:
+        stem += f"-{precision.name}-{offer.precision}-{name_faces(precision.faces)}"
     prepared, report_file = cache / f"{stem}.onnx", cache / f"{stem}.json"
-    if report := read_report(prepared, report_file):
-        return prepared, report
-    network, report = choose_variant(bundle, device)
-    tried = device == "gpu" and report["dynamic_batch"]  # on a CPU no batch beats a session per core
-    report["batch_size"] = find_batch_size(network, bundle, device) if tried else 1
+    report = read_report(prepared, report_file)
+    if report is None:
+        variant, report = make_variant(bundle, device, precision, offer)
+        keep(variant.network, report, prepared, report_file)
+    if offer and offer.fault:  # not kept: after an upgrade of the machine it may be gone
+        report["proof"] = Proof(offer.precision, used=False, fault=offer.fault).to_dict()
+    return prepared, report
+
+
+def make_variant(
+    bundle: Bundle, device: str, precision: Precision, offer: Offer | None
+) -> tuple[Variant, dict[str, Any]]:
+    """The fastest variant, in the precision of the offer if that is proved, and its report."""
+    variant, dynamic_batch = choose_variant(bundle, device)
+    proof = None
+    if offer and offer.fault is None:
+        crops = load_faces(bundle, precision.faces)
+        other, proof = try_lower(bundle, device, variant, offer.precision, crops)
+        proof = replace(proof, own_faces=precision.faces is not None)
+        if precision.name != "auto":
+            proof = insist(bundle, proof)
+        variant = other if proof.used else variant
+        log.info("%s: %s", bundle.contract.name, proof.describe())
+    report = describe(variant, proof, dynamic_batch=dynamic_batch)
+    tried = device == "gpu" and dynamic_batch  # on a CPU no batch beats a session per core
+    report["batch_size"] = find_batch_size(variant.network, bundle, device) if tried else 1
+    engine, difference = variant.engine, variant.difference
+    log.info("prepared %s for %s: differs by %.1e at most", bundle.contract.name, engine, difference)
+    return variant, report
+
+
+def keep(network: bytes, report: dict[str, Any], prepared: Path, report_file: Path) -> None:
+    """Write the prepared graph, then its report with the graph's hash."""
     try:
-        make_private_folder(cache)
+        make_private_folder(prepared.parent)
         write_atomically(prepared, network)
         report["sha256"] = hash_file(prepared)
         write_atomically(report_file, json.dumps(report, indent=2).encode())
     except OSError as error:
         raise FolderRefused(
-            f"Prepared graphs cannot be kept in {cache}: {error.strerror}. Name another folder with --data."
+            f"Prepared graphs cannot be kept in {prepared.parent}: {error.strerror}."
+            " Name another folder with --data."
         ) from error
-    engine, difference = report["engine"], report["difference"]
-    log.info("prepared %s for %s: differs by %.1e at most", bundle.contract.name, engine, difference)
-    return prepared, report
+
+
+def describe_precision(bundle: Bundle, cache: Path) -> dict[str, Any]:
+    """The precision and its proof in the newest report of a bundle, None both if it was never prepared."""
+    reports = sorted(
+        cache.glob(f"{bundle.identity[:16]}-*.json"), key=lambda path: path.stat().st_mtime, reverse=True
+    )
+    read = (read_report(report.with_suffix(".onnx"), report) for report in reports)
+    newest = next((report for report in read if report), {})
+    return {"precision": newest.get("precision"), "proof": newest.get("proof")}
 
 
 def find_batch_size(network: bytes, bundle: Bundle, device: str) -> int:
@@ -73,18 +119,12 @@ def read_report(prepared: Path, report_file: Path) -> dict[str, Any] | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """A way to run a network, and how far its outputs are from the published file's."""
+def choose_variant(bundle: Bundle, device: str) -> tuple[Variant, bool]:
+    """Free the graph's shapes, then return the fastest variant that computes the same, and whether it takes
+    batches.
 
-    network: bytes
-    engine: str = "onnxruntime"
-    split_prelu: bool = False
-    difference: float = 0.0
-
-
-def choose_variant(bundle: Bundle, device: str) -> tuple[bytes, dict[str, Any]]:
-    """Free the graph's shapes, then return the fastest variant that computes the same, and its report."""
+    Engines round the numbers of an eight-bit graph differently, so there faces prove that it is the same.
+    """
     samples = random_input(bundle)
     expected = run_published(bundle, samples)
     network = onnx.load(bundle.path)
@@ -95,38 +135,30 @@ def choose_variant(bundle: Bundle, device: str) -> tuple[bytes, dict[str, Any]]:
     def prove(variant: Variant) -> Variant:
         return replace(variant, difference=compare_outputs(variant, batches, expected))
 
-    best = prove(Variant(bytes(network.SerializeToString())))
+    best = freed = prove(Variant(bytes(network.SerializeToString())))
     if not best.difference <= PARITY:
         refuse_fixed_shapes(bundle, best.difference)
-        return bundle.path.read_bytes(), describe(Variant(b""), dynamic_batch=False)
+        return Variant(bundle.path.read_bytes()), False
+    rounding = is_recogniser(bundle) and graph.has_quantizers(network)
     for rival in map(prove, list_rivals(network, device)):
-        if rival.difference <= PARITY and time_ratio(rival, best, samples[:1]) < WORTHWHILE:
+        same = rival.difference <= PARITY
+        if rounding and not same and np.isfinite(rival.difference):
+            same = compare_embeddings(bundle, freed.open(), rival.open(), load_faces(bundle)).holds
+        if same and time_ratio(rival, best, samples[:1]) < WORTHWHILE:
             best = rival
-    return best.network, describe(best, dynamic_batch=is_recogniser(bundle))
+    return best, is_recogniser(bundle)
 
 
-def describe(variant: Variant, *, dynamic_batch: bool) -> dict[str, Any]:
+def describe(variant: Variant, proof: Proof | None, *, dynamic_batch: bool) -> dict[str, Any]:
     """The report of a variant, kept beside the cached graph."""
     return {
         "engine": variant.engine,
+        "precision": variant.precision,
         "dynamic_batch": dynamic_batch,
         "split_prelu": variant.split_prelu,
         "difference": variant.difference,
+        "proof": proof.to_dict() if proof else None,
     }
-
-
-def list_rivals(network: onnx.ModelProto, device: str) -> list[Variant]:
-    """Other ways to run a graph on a CPU: on OpenVINO, or without PRelu, which ONNX Runtime runs slowly."""
-    if device != "cpu":
-        return []
-    freed = bytes(network.SerializeToString())
-    rivals = []
-    if graph.has_prelu(network):
-        graph.split_prelu(network)
-        rivals.append(Variant(bytes(network.SerializeToString()), split_prelu=True))
-    if openvino_session.find_version():
-        rivals.append(Variant(freed, "openvino"))  # its own PRelu is fast
-    return rivals
 
 
 def refuse_fixed_shapes(bundle: Bundle, difference: float) -> None:
@@ -177,33 +209,3 @@ def refuse_wrong_outputs(bundle: Bundle, outputs: dict[str, Floats]) -> None:
             expected = ((width // stride) * (height // stride), numbers)
             if shapes.get(f"{part}_{stride}") != expected:
                 raise BundleRefused(f"{bundle.path} must yield {part}_{stride} of {expected} per image.")
-
-
-def compare_outputs(variant: Variant, batches: list[Floats], expected: list[Floats]) -> float:
-    """The largest difference from `expected`, relative to the largest value; infinite if it does not run."""
-    try:
-        session = open_session(variant.network, "cpu", variant.engine)
-        name = session.input_name
-        answers = [session.run(None, {name: batch}) for batch in batches]
-    except Exception:  # a graph that cannot be rewritten this way
-        return float("inf")
-    outputs = [np.concatenate(parts) for parts in zip(*answers, strict=True)]
-    if [output.shape for output in outputs] != [right.shape for right in expected]:
-        return float("inf")
-    differences = [np.abs(found - right).max() for found, right in zip(outputs, expected, strict=True)]
-    sizes = [np.abs(right).max() for right in expected]
-    return max(
-        float(difference / max(size, 1e-9)) for difference, size in zip(differences, sizes, strict=True)
-    )
-
-
-def time_ratio(candidate: Variant, baseline: Variant, sample: Floats, rounds: int = 12) -> float:
-    """The candidate's fastest time as a share of the baseline's; they take turns, so that noise hits both."""
-    sessions = [open_session(variant.network, "cpu", variant.engine) for variant in (candidate, baseline)]
-    best = [float("inf"), float("inf")]
-    for _ in range(rounds):
-        for which, session in enumerate(sessions):
-            start = time.perf_counter()
-            session.run(None, {session.input_name: sample})
-            best[which] = min(best[which], time.perf_counter() - start)
-    return best[0] / best[1]

@@ -39,10 +39,12 @@ class OnnxRuntimeSession:
         self.provider: str = session.get_providers()[0]
 
 
-def open_session(network: bytes | Path, device: str, engine: str = "onnxruntime") -> Session:
-    """A session for the network on `device`, run by `engine`."""
+def open_session(
+    network: bytes | Path, device: str, engine: str = "onnxruntime", precision: str = "exact"
+) -> Session:
+    """A session for the network on `device`, run by `engine`; a graph of fp16 has that precision itself."""
     if engine == "openvino":
-        return openvino.OpenVinoSession(network)
+        return openvino.OpenVinoSession(network, precision)
     return OnnxRuntimeSession(network, device)
 
 

@@ -7,16 +7,27 @@ from queue import SimpleQueue
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.errors import DeviceUnavailable
 from sameface.model.faces import Floats
+from sameface.model.runtime.precision.choice import EXACT, Precision
+from sameface.model.runtime.precision.proof import Proof
 from sameface.model.runtime.prepare_graph import prepare_graph
 from sameface.model.runtime.providers import PROVIDERS
 from sameface.model.runtime.session import Session, open_session
 
 
 class SessionPool:
-    """The open sessions of one network, the device they run on, and its fastest batch size."""
+    """The open sessions of one network, the device they run on, its fastest batch size and its precision."""
 
-    def __init__(self, sessions: Sequence[Session], device: str, batch_size: int) -> None:
+    def __init__(
+        self,
+        sessions: Sequence[Session],
+        device: str,
+        batch_size: int,
+        precision: str = "exact",
+        proof: Proof | None = None,
+    ) -> None:
         self.device = device
+        self.precision = precision
+        self.proof = proof
         self.provider = sessions[0].provider
         self.batch_size = batch_size
         self.count = len(sessions)
@@ -34,13 +45,17 @@ class SessionPool:
             self._idle.put(session)
 
 
-def open_sessions(bundle: Bundle, device: str, cache: Path, threads: int = 1) -> SessionPool:
+def open_sessions(
+    bundle: Bundle, device: str, cache: Path, threads: int = 1, precision: Precision = EXACT
+) -> SessionPool:
     """The bundle's network, prepared for the device: a session per thread on a CPU, one session on a GPU."""
-    prepared, report = prepare_graph(bundle, device, cache)
+    prepared, report = prepare_graph(bundle, device, cache, precision)
+    engine, lower = report["engine"], report["precision"]
     sessions = [
-        open_session(prepared, device, report["engine"]) for _ in range(threads if device == "cpu" else 1)
+        open_session(prepared, device, engine, lower) for _ in range(threads if device == "cpu" else 1)
     ]
-    pool = SessionPool(sessions, device, report["batch_size"])
+    proof = Proof(**report["proof"]) if report["proof"] else None
+    pool = SessionPool(sessions, device, report["batch_size"], lower, proof)
     if device == "gpu" and pool.provider != PROVIDERS[device][0]:
         raise DeviceUnavailable(f"{bundle.contract.name} got {pool.provider} although a {device} was there.")
     return pool

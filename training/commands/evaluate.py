@@ -19,6 +19,7 @@ from sameface.model.commands.console.options import (
     Detector,
     Device,
     Groups,
+    InPrecision,
     pipeline_for,
 )
 from sameface.model.commands.console.terminal import console, new_table, print_json, report_counts
@@ -65,6 +66,7 @@ def evaluate(
     data: Data = DEFAULT_DATA,
     detector: Detector = None,
     device: Device = "auto",
+    precision: InPrecision = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Measure a bundle's error rates, with intervals, and write a report with curves."""
@@ -74,7 +76,7 @@ def evaluate(
     Rule(rate=target_fmr)  # refuses a rate outside 0 to 1, before anything is embedded
     opened = open_data(test_set, aligned=aligned)
     measured = [
-        run(chosen, opened, groups, target_fmr, data, detector, device)
+        run(chosen, opened, groups, target_fmr, data, detector, device, precision)
         for chosen in (bundle, against)
         if chosen
     ]
@@ -103,9 +105,10 @@ def run(
     data: Path,
     detector: Path | None,
     device: str,
+    precision: str,
 ) -> tuple[Evaluation, Material]:
     """Evaluate one bundle; also returns what it made of the data, to compare it with another bundle."""
-    opening = pipeline_for(DataFolder(data), recognizer, detector, device)
+    opening = pipeline_for(DataFolder(data), recognizer, detector, device, precision)
     with opening as pipeline, report_counts() as progress:
         material = embed_data(pipeline, opened, progress)
         return measure(pipeline, opened, material, groups, target_fmr), material

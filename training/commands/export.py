@@ -11,6 +11,7 @@ from sameface.model.commands.console.options import AsJson, Data
 from sameface.model.commands.console.terminal import console, describe_bundle, print_json
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import BundleRefused
+from sameface.training.export.bundle_folder import refuse_taken, variant_folder
 from sameface.training.export.variants import VARIANTS, Trial, plan_trial
 
 if TYPE_CHECKING:
@@ -55,8 +56,6 @@ def export(
         describe_contract,
         export_network,
         read_trained,
-        refuse_taken,
-        variant_folder,
     )
 
     kinds = list(dict.fromkeys(variant or []))

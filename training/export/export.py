@@ -1,9 +1,6 @@
 """Exports a checkpoint as a bundle: ONNX that is checked against torch, a contract and a model card."""
 
 import copy
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +12,7 @@ import torch
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 
-from sameface.model.bundles.bundle import MANIFEST, Bundle, load_bundle, save_bundle
+from sameface.model.bundles.bundle import Bundle, load_bundle, save_bundle
 from sameface.model.bundles.contract import Contract
 from sameface.model.bundles.published import ARCFACE_TEMPLATE, MODELS
 from sameface.model.errors import BundleRefused
@@ -24,6 +21,7 @@ from sameface.training.backbones.by_name import build_backbone
 from sameface.training.backbones.cost import measure_cost
 from sameface.training.data.crop import CROP_SIDE, MEAN, STD, to_input
 from sameface.training.errors import CheckpointRefused
+from sameface.training.export.bundle_folder import staged, variant_folder
 from sameface.training.export.model_card import CARD, write_card
 from sameface.training.export.variants import VARIANTS, Trial, quietly, record_accuracy, try_bundle
 from sameface.training.loop.checkpoint import load_checkpoint
@@ -167,42 +165,6 @@ def measure_parity(backbone: nn.Module, bundle: Bundle, cache: Path) -> dict[str
         "crops": sum(BATCHES),
         **versions,
     }
-
-
-def variant_folder(folder: Path, kind: str) -> Path:
-    """The folder of a variant, beside that of the float32 bundle."""
-    return folder.with_name(f"{folder.name}-{kind}")
-
-
-def refuse_taken(folder: Path, *, replacing: bool) -> None:
-    """Refuse a folder that is neither new nor empty, unless it holds a bundle and `replacing` is set."""
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return
-    if not (folder / MANIFEST).exists():
-        raise BundleRefused(f"{folder} is there already, and holds no bundle: name another with --out.")
-    if not replacing:
-        raise BundleRefused(f"{folder} holds a bundle already: name another with --out, or say --replace.")
-
-
-@contextmanager
-def staged(folder: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield a new folder, which replaces `folder` if the block succeeds, and a temporary cache folder."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as yard:
-            fresh, old = Path(yard) / "bundle", Path(yard) / "old"
-            fresh.mkdir()
-            yield fresh, Path(yard) / "cache"
-            if folder.exists():
-                folder.rename(old)
-            try:
-                fresh.rename(folder)
-            except BaseException:  # also an interrupt: the old bundle would be deleted with the yard
-                if old.exists():
-                    old.rename(folder)
-                raise
-    except OSError as error:
-        raise BundleRefused(f"{folder} cannot be written: {error.strerror or error}.") from error
 
 
 def finish_bundle(bundle: Bundle, parity: dict[str, Any], trained: Trained) -> None:

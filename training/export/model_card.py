@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sameface.model.bundles.bundle import Bundle
-from sameface.training.backbones.cost import Cost
+
+if TYPE_CHECKING:
+    from sameface.training.backbones.cost import Cost  # loads torch
 
 CARD = "README.md"
 
@@ -31,7 +33,7 @@ The counts are all that the export knows. Where the images come from, who is in 
 agreed and what the licence allows is for the owner of the data to add here."""
 
 
-def write_card(bundle: Bundle, cost: Cost) -> str:
+def write_card(bundle: Bundle, cost: "Cost") -> str:
     """The model card of a bundle, in Markdown."""
     contract = bundle.contract
     recipe = dict(contract.recipe or {})
@@ -69,7 +71,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def describe_network(
-    bundle: Bundle, cost: Cost, trained: Mapping[str, Any], parity: Mapping[str, Any]
+    bundle: Bundle, cost: "Cost", trained: Mapping[str, Any], parity: Mapping[str, Any]
 ) -> str:
     """The network's size, cost, file and licence."""
     rows = [

@@ -16,11 +16,15 @@ from sameface.model.bundles.bundle import Bundle
 from sameface.model.errors import BundleRefused, PairsRefused
 from sameface.model.faces import Pixels
 from sameface.model.measurement.lfw_pairs import Pair, PairAccuracy, measure_accuracy, read_pairs
+from sameface.model.observer import ignore_progress
 from sameface.model.photo.embed import open_embedder
 from sameface.model.photo.image import PHOTO_NAMES
+from sameface.model.runtime import graph_rewrites
 from sameface.training.data.face_set import decode_crop
+from sameface.training.export.int8_search import round_network
 
 CALIBRATION_CROPS = 200  # the ranges of activations settle with fewer
+MIN_COSINE = 0.99  # of embeddings in int8 to exact ones: layers that turn them more stay exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,50 +99,18 @@ def record_accuracy(measured: PairAccuracy) -> dict[str, Any]:
 
 
 def halve(bundle: Bundle, target: Path, _trial: Trial) -> None:
-    """Convert weights and arithmetic to half precision; input and output stay float32.
-
-    A CPU without half-precision arithmetic computes in float32: there the file is smaller, but not faster.
-    """
-    from onnxruntime.transformers.float16 import convert_float_to_float16  # slow, so only here
-
+    """Convert the bundle's graph to half precision."""
     with quietly():
-        onnx.save(convert_float_to_float16(onnx.load(bundle.path), keep_io_types=True), target)
+        target.write_bytes(graph_rewrites.halve(bundle.path.read_bytes()))
 
 
 def quantise(bundle: Bundle, target: Path, trial: Trial) -> None:
-    """Convert weights and activations to eight bits, with a scale per output channel.
-
-    Weights use seven of the bits: without VNNI a processor adds two products in sixteen bits, which overflow.
-    """
-    from onnxruntime import quantization
-
-    class Crops(quantization.CalibrationDataReader):
-        """Feeds the calibration crops one by one."""
-
-        def __init__(self) -> None:
-            self.paths = iter(trial.calibration)
-
-        def get_next(self) -> dict[str, Any] | None:
-            """The next readable crop as the network's input, None after the last."""
-            for path in self.paths:
-                crop = read_crop(path)
-                if crop is not None:
-                    return {"crops": bundle.preprocess(crop[np.newaxis])}
-            return None
-
-    if all(read_crop(path) is None for path in trial.calibration):
+    """Convert weights and activations to eight bits; the accuracy of the trial says if that is kept."""
+    crops = [crop for path in trial.calibration if (crop := read_crop(path)) is not None]
+    if not crops:
         raise BundleRefused("None of the crops to calibrate with can be read.")
-    with quietly():
-        quantization.quantize_static(
-            bundle.path,
-            target,
-            Crops(),
-            quant_format=quantization.QuantFormat.QDQ,
-            activation_type=quantization.QuantType.QUInt8,
-            weight_type=quantization.QuantType.QInt8,
-            per_channel=True,
-            reduce_range=True,
-        )
+    rounded = round_network(bundle, np.stack(crops), MIN_COSINE, ignore_progress)
+    onnx.save(rounded.network, target)
 
 
 VARIANTS: dict[str, Callable[[Bundle, Path, Trial], None]] = {"fp16": halve, "int8": quantise}

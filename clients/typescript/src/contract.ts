@@ -1537,6 +1537,13 @@ export interface components {
             device: string;
             /** Provider */
             provider: string;
+            /**
+             * Precision
+             * @description What it computes in: `exact`, as its file says, `bf16` or `fp16`.
+             */
+            precision: string;
+            /** @description The lower precision of the device, if it was looked for, which recognisers alone have. */
+            proof: components["schemas"]["PrecisionProof"] | null;
         };
         /**
          * MeasuredOn
@@ -1762,6 +1769,45 @@ export interface components {
         PhotosForm: {
             /** @description The file name is the id of a photo. */
             images: string[];
+        };
+        /**
+         * PrecisionProof
+         * @description A lower precision on this machine, compared with the exact one; what was not measured is null.
+         */
+        PrecisionProof: {
+            /** Precision */
+            precision: string;
+            /** Used */
+            used: boolean;
+            /**
+             * Fault
+             * @description Why it is not used.
+             */
+            fault: string | null;
+            /** Faces */
+            faces: number | null;
+            /**
+             * Own Faces
+             * @description Whether the faces are the operator's own, or drawn ones.
+             */
+            own_faces: boolean;
+            /**
+             * Mean Cosine
+             * @description Of the two embeddings of a face.
+             */
+            mean_cosine: number | null;
+            /**
+             * Worst Cosine
+             * @description 0.999 is the least that is used.
+             */
+            worst_cosine: number | null;
+            /**
+             * Crops Per Second
+             * @description On one thread, taking turns with the exact one.
+             */
+            crops_per_second: number | null;
+            /** Exact Crops Per Second */
+            exact_crops_per_second: number | null;
         };
         /**
          * ProbeArray
@@ -4979,7 +5025,19 @@ export interface operations {
                      *           "sha256": "0ba9fbfa01b5270c96627c4ef784da859931e02f04419c829e83484087c34e79",
                      *           "identity": "c0587f2fd9690b6414d732fce80fe5781fdeb3b268f23c4ef100f323a541a8d8",
                      *           "device": "cpu",
-                     *           "provider": "CPUExecutionProvider"
+                     *           "provider": "OpenVINO",
+                     *           "precision": "bf16",
+                     *           "proof": {
+                     *             "precision": "bf16",
+                     *             "used": true,
+                     *             "fault": null,
+                     *             "faces": 64,
+                     *             "own_faces": false,
+                     *             "mean_cosine": 0.99992,
+                     *             "worst_cosine": 0.99984,
+                     *             "crops_per_second": 121.4,
+                     *             "exact_crops_per_second": 75.2
+                     *           }
                      *         }
                      *       ],
                      *       "next_cursor": null

@@ -16,6 +16,7 @@ from sameface.model.commands.console.options import (
     Detector,
     Device,
     Groups,
+    InPrecision,
     pipeline_for,
 )
 from sameface.model.commands.console.terminal import console, new_table, print_json, report_counts
@@ -65,11 +66,12 @@ def calibrate(
     database: Database = None,
     detector: Detector = None,
     device: Device = "auto",
+    precision: InPrecision = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Measure a recogniser's error rates on photos of your own cameras, for your thresholds."""
     Rule(rate=target_fmr)
-    opened = pipeline_for(DataFolder(data, database), bundle, detector, device)
+    opened = pipeline_for(DataFolder(data, database), bundle, detector, device, precision)
     gallery = DataFolder(data, database).gallery
     with opened as pipeline, report_counts() as progress:
         refuse_name(name, pipeline.embedder.bundle, gallery, replacing=replace)  # before the long work

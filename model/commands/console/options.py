@@ -9,6 +9,7 @@ import typer
 from sameface.in_process import Faces, open_faces
 from sameface.model.data_folder import DataFolder
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
+from sameface.model.runtime.precision.choice import Precision
 
 PhotoFile = Annotated[Path, typer.Argument(help="A JPEG, PNG, WebP, BMP, GIF, TIFF, AVIF or HEIC file.")]
 Data = Annotated[Path, typer.Option("--data", envvar="SAMEFACE_DATA", help="Folder for models and all else.")]
@@ -48,6 +49,10 @@ Detector = Annotated[
 Device = Annotated[
     Literal["auto", "cpu", "gpu"], typer.Option("--device", envvar="SAMEFACE_DEVICE", help="What to run on.")
 ]
+InPrecision = Annotated[
+    Literal["auto", "exact", "bf16"],
+    typer.Option("--precision", envvar="SAMEFACE_PRECISION", help="What recognisers compute in."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 InCollection = Annotated[str, typer.Option("--collection", help="The collection's name.")]
 CollectionName = Annotated[str, typer.Argument(help="The collection's name.")]
@@ -56,7 +61,9 @@ Aligned = Annotated[bool, typer.Option("--aligned", help="The pictures are align
 Groups = Annotated[Path | None, typer.Option(help="A CSV of identity,group: error rates for each group.")]
 
 
-def faces_in(folder: DataFolder, recognizer: Path | None, detector: Path | None, device: str) -> Faces:
+def faces_in(
+    folder: DataFolder, recognizer: Path | None, detector: Path | None, device: str, precision: str = "auto"
+) -> Faces:
     """The public API on a data folder, to be closed by the command."""
     return open_faces(
         folder.root,
@@ -66,12 +73,15 @@ def faces_in(folder: DataFolder, recognizer: Path | None, detector: Path | None,
         recognizer=recognizer,
         detector=detector,
         device=device,  # type: ignore[arg-type]
+        precision=precision,  # type: ignore[arg-type]
     )
 
 
 def pipeline_for(
-    folder: DataFolder, recognizer: Path | None, detector: Path | None, device: str
+    folder: DataFolder, recognizer: Path | None, detector: Path | None, device: str, precision: str
 ) -> closing[Pipeline]:
     """The pipeline alone, for commands that measure on many photos; closed at the end of the block."""
-    options = PipelineOptions.in_folder(folder, recognizer, detector, device=device)
+    options = PipelineOptions.in_folder(
+        folder, recognizer, detector, device=device, precision=Precision(precision)
+    )
     return closing(open_pipeline(options))

@@ -80,7 +80,10 @@ def examine_networks(find_options: Callable[[], PipelineOptions]) -> Iterator[Ob
             ("recognizer", pipeline.embedder.bundle, pipeline.embedder.sessions, crop, "face"),
         ):
             speed = f"{measure(run):.1f} ms per {unit} on one thread"
-            yield Observation("networks", name, f"{bundle.contract.name} by {pool.provider}, {speed}")
+            way = f"{pool.provider}, {pool.precision}"
+            yield Observation("networks", name, f"{bundle.contract.name} by {way}, {speed}")
+            if pool.proof:
+                yield Observation("networks", "precision", pool.proof.describe())
 
 
 def draw_inputs(pipeline: Pipeline) -> tuple[Callable[[], object], Callable[[], object]]:

@@ -40,6 +40,7 @@ from sameface_client.answers.server import (
     MeasuredOn,
     MeasuredRate,
     MeasuredRates,
+    PrecisionProof,
 )
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "MeasuredRates",
     "Person",
     "PhotoEmbeddings",
+    "PrecisionProof",
     "Quality",
     "Rejection",
     "Review",

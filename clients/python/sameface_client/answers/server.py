@@ -7,6 +7,21 @@ from sameface_client.values import Value
 
 
 @dataclass(frozen=True, slots=True)
+class PrecisionProof(Value):
+    """A lower precision on the server's machine, compared with the exact one; None was not measured."""
+
+    precision: str
+    used: bool
+    fault: str | None  # why it is not used
+    faces: int | None
+    own_faces: bool  # the operator's own, or drawn ones
+    mean_cosine: float | None  # of the two embeddings of a face
+    worst_cosine: float | None
+    crops_per_second: float | None  # on one thread, taking turns with the exact one
+    exact_crops_per_second: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class LoadedModel(Value):
     """A network that the server runs."""
 
@@ -21,6 +36,8 @@ class LoadedModel(Value):
     identity: str  # the hash of file and contract, to which galleries and calibrations bind
     device: str
     provider: str
+    precision: str = "exact"  # what it computes in: exact, bf16 or fp16
+    proof: PrecisionProof | None = None  # of the lower precision, if the server looked for one
 
 
 @dataclass(frozen=True, slots=True)
