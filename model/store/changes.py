@@ -14,10 +14,10 @@ from sameface.model.store.records import Collection, FaceBlock, FaceChanges
 
 ROWS_AT_ONCE = 2_000
 
-# Built once: a search that Milvus finds candidates for runs this query.
+# Built once: a search that Milvus finds candidates for runs this query. By key alone: if it named the
+# collection, too, SQLite would look through all faces of it.
 FACES_BY_KEY = (
-    select(faces.c.key, faces.c.person, faces.c.embedding)
-    .where(faces.c.collection == bindparam("collection"))
+    select(faces.c.key, faces.c.person, faces.c.embedding, faces.c.collection)
     .where(faces.c.key.in_(bindparam("keys", expanding=True)))
     .order_by(faces.c.key)
 )
@@ -122,15 +122,18 @@ class Changes:
 
     def find_faces(self, collection: Collection, keys: Keys) -> FaceBlock:
         """The faces with these keys, in the order of their keys; deleted ones are left out."""
-        asked = {"collection": collection.key, "keys": keys.tolist()}
         with self._database.statement() as connection:
-            return to_block(connection.execute(FACES_BY_KEY, asked).all(), collection.dimension)
+            rows = connection.execute(FACES_BY_KEY, {"keys": keys.tolist()}).all()
+        return to_block([row for row in rows if row.collection == collection.key], collection.dimension)
 
     def faces_of(self, collection: Collection, people: Keys) -> FaceBlock:
         """All faces of the people with these keys, in the order of the faces' keys."""
-        wanted = select_faces(collection).where(faces.c.person.in_(people.tolist()))
-        with self._database.reading() as connection:
-            return to_block(connection.execute(wanted).all(), collection.dimension)
+        wanted = select(faces.c.key, faces.c.person, faces.c.embedding).where(
+            faces.c.person.in_(people.tolist())
+        )
+        with self._database.statement() as connection:
+            rows = connection.execute(wanted.order_by(faces.c.key)).all()
+        return to_block(rows, collection.dimension)
 
 
 def is_compacted(connection: Connection, collection: Collection, after: int) -> bool:

@@ -35,10 +35,10 @@ def fill_milvus(store: Store, milvus: MilvusAddress, collection: Collection) -> 
 
 def compare(store: Store, faces: "FacesInMilvus", collection: Collection) -> str:
     """What is wrong with Milvus's part of a collection, in words; empty if nothing is."""
-    feed = store.feeds.get(collection)
+    there, feed = faces.exists(), store.feeds.get(collection)  # raises if Milvus is away
     if not feed.mark:
         return ""
-    if not faces.exists() or not faces.find_marks([feed.mark]):
+    if not there or not faces.find_marks([feed.mark]):
         return "Milvus has lost what it was fed: the servers of this gallery send it again"
     came: set[int] = set()
     gone = 0

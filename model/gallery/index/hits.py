@@ -41,7 +41,7 @@ def first_of_each(people: Keys) -> NDArray[np.bool_]:
 
 
 def best_of_each(people: Keys, faces: Keys, similarities: Floats, limit: int) -> Hits:
-    """For each probe (row) up to `limit` people, each by the first face; -1 stands for nobody.
+    """For each probe (row) up to `limit` people, each by the first face, or row of a face; -1 is nobody.
 
     All are (probes, candidates), in falling similarity.
     """

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sameface.model.bundles.bundle import load_bundle
-from sameface.model.data_folder import MilvusAddress
+from sameface.model.data_folder import MilvusAddress, SharedGallery, folder_of
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.gallery.index.milvus import feeder as feeder_module
 from sameface.model.store.records import FaceBlock
@@ -68,3 +68,14 @@ def test_a_mark_that_milvus_has_lost_is_a_finding(gallery: Gallery) -> None:
     gallery.indexes.faces.delete([gallery.store.feeds.get(gallery.get_collection("staff")).mark])
     [finding] = check(gallery)
     assert finding.detail == "Milvus has lost what it was fed: the servers of this gallery send it again"
+
+
+def test_milvus_that_is_away_ends_the_command_without_its_address(gallery: Gallery, run) -> None:
+    said = run(
+        *("gallery", "check", "--index", "milvus", "--milvus-uri", "http://root:hunter2@127.0.0.1:1"),
+        *("--database", gallery.place.url) if isinstance(gallery.place, SharedGallery) else (),
+        SAMEFACE_DATA=str(folder_of(gallery.place)),
+    )
+    assert said.returncode == 2
+    assert said.stderr.startswith("index_unavailable: The search engine Milvus cannot be reached")
+    assert "hunter2" not in said.stderr + said.stdout

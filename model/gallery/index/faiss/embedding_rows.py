@@ -98,7 +98,8 @@ class EmbeddingRows:
         `rows` (probes, rows) are in falling similarity; -1 stands for no row.
         """
         people = np.where(self.alive[rows] & (rows >= 0), self.people[rows], -1)
-        return best_of_each(people, self.faces[rows], similarities, limit)
+        best = best_of_each(people, rows, similarities, limit)
+        return Hits(best.people, np.where(best.faces < 0, -1, self.faces[best.faces]), best.similarities)
 
     def blocks(self, start: int, stop: int) -> Iterator[slice]:
         """Slices of the rows from `start` to `stop`, each small enough to copy at once."""
