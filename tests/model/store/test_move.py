@@ -59,6 +59,7 @@ def old(tmp_path: Path) -> Path:
         add_key(store, "read", collections=["staff"])
         add_key(store, "admin")
         store.followers.note("machine", store.collections.get("staff"), 1)
+        store.leases.take(1, "photos", 10, 1)
         seal_audit(store)
     return place
 
