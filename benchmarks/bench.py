@@ -4,7 +4,7 @@ The baseline is the commit named in `benchmarks/baseline` or, without that file,
 checkout serve at the same time in this environment, and are measured by turns. A figure is lost if the median
 of its ratios is below 0.9 and three quarters of them are below 1: what one round alone has is noise. Figures
 that seem lost are measured as many times again before they are judged. The table is kept in
-docs/results/bench/, a file per kind of machine.
+docs/results/bench.md, one per kind of machine.
 
     python -m benchmarks.bench [--lfw FOLDER] [--data ~/.sameface] [--rounds 6] [--faces 20000]
 """
@@ -31,7 +31,7 @@ from benchmarks.versions import HERE, Version, compare, open_versions, prepare_w
 from sameface.model.data_folder import DataFolder
 
 BASELINE = HERE / "benchmarks" / "baseline"
-RESULTS = HERE / "docs" / "results" / "bench"
+RESULTS = HERE / "docs" / "results" / "bench.md"
 LOSS = 0.9  # times as fast as the baseline: what is below is lost
 SIDE = 250  # of a photo, as in LFW
 
@@ -129,11 +129,9 @@ def judge(lost: Sequence[str]) -> str:
 
 
 def keep(commit: str, machine: str, other: Version, this: Version, lost: Sequence[str]) -> None:
-    """Write the table into the file of this kind of machine."""
+    """Put the table into the page of results, in place of the last one of this kind of machine."""
     rounds = len(next(iter(this.figures.values())))
     lines = [
-        "# Against the baseline",
-        "",
         f"`make bench`, {datetime.now(UTC):%Y-%m-%d}: {machine}.",
         f"Baseline {commit[:12]}, medians of {rounds} rounds by turns. {judge(lost)}",
         "",
@@ -145,8 +143,16 @@ def keep(commit: str, machine: str, other: Version, this: Version, lost: Sequenc
         spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
         middles = f"{median(other.figures[name]):.2f} | {median(values):.2f} | {median(ratios):.2f}"
         lines.append(f"| {name} | {middles} | {spread} |")
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name_kind()}.md").write_text("\n".join(lines) + "\n", "utf-8")
+    page = RESULTS.read_text("utf-8")
+    RESULTS.write_text(replace_section(page, name_kind(), "\n".join(lines)), "utf-8")
+
+
+def replace_section(page: str, kind: str, text: str) -> str:
+    """The page with `text` in the section of this kind of machine, which is added if there is none."""
+    opening, *sections = page.split("\n## ")
+    by_kind = {section.partition("\n")[0]: section.partition("\n")[2].strip() for section in sections}
+    by_kind[kind] = text
+    return opening.rstrip() + "".join(f"\n\n## {name}\n\n{by_kind[name]}" for name in sorted(by_kind)) + "\n"
 
 
 if __name__ == "__main__":

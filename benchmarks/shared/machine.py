@@ -31,13 +31,11 @@ def list_instruction_sets() -> list[str]:
 
 
 def name_kind() -> str:
-    """The kind of this machine, as the name of a file: its architecture, instruction sets and cores."""
-    parts = [platform.machine(), *list_instruction_sets(), f"{available_cores()} cores"]
-    return re.sub(r"[^a-z0-9]+", "-", " ".join(parts).lower()).strip("-")
+    """The kind of this machine: its architecture, cores and instruction sets."""
+    sets = ", ".join(list_instruction_sets()) or "no known instruction sets"
+    return f"{platform.machine()}, {available_cores()} cores, {sets}"
 
 
 def describe_machine() -> str:
-    """One line about this machine: architecture, cores, instruction sets, and how busy others keep it."""
-    sets = ", ".join(list_instruction_sets()) or "no known instruction sets"
-    busy = os.getloadavg()[0]
-    return f"{platform.machine()}, {available_cores()} cores, {sets}; load before the run {busy:.1f}"
+    """One line about this machine: its kind, and how busy others keep it."""
+    return f"{name_kind()}; load before the run {os.getloadavg()[0]:.1f}"

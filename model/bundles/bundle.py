@@ -60,8 +60,9 @@ class Bundle:
         """
         count, height, width, _ = images.shape
         ordered = images[..., ::-1] if self.contract.colour_order == "bgr" else images
-        pixels = np.zeros((count, 3, *(canvas or (height, width))), np.float32)
+        pixels = np.empty((count, 3, *(canvas or (height, width))), np.float32)
         pixels[:, :, :height, :width] = ordered.transpose(0, 3, 1, 2)
+        pixels[:, :, height:] = pixels[:, :, :height, width:] = 0
         if any(self.contract.mean):
             pixels -= np.array(self.contract.mean, np.float32).reshape(3, 1, 1)
         if self.contract.std != (1.0, 1.0, 1.0):

@@ -82,22 +82,17 @@ def decode_stride(outputs: dict[str, Floats], stride: int, width: int, min_score
 
 def suppress_overlaps(found: Floats) -> Floats:
     """Non-maximum suppression: of overlapping rows only the one of the highest score, highest first."""
-    found = found[np.argsort(-found[:, 14], kind="stable")]
-    kept = []
-    while len(found):
-        best, found = found[0], found[1:]
+    found = found[(-found[:, 14]).argsort(kind="stable")]
+    low, area = found[:, :2], found[:, 2] * found[:, 3]
+    high = low + found[:, 2:4]
+    left, kept = np.arange(len(found)), []
+    while len(left):
+        best, left = left[0], left[1:]
         kept.append(best)
-        found = found[overlap(best, found) <= MAX_OVERLAP]
-    return np.array(kept, np.float32).reshape(-1, 15)
-
-
-def overlap(row: Floats, others: Floats) -> Floats:
-    """The intersection over union of the box of `row` with the box of each row of `others`."""
-    low = np.maximum(row[:2], others[:, :2])
-    high = np.minimum(row[:2] + row[2:4], others[:, :2] + others[:, 2:4])
-    intersection = (high - low).clip(min=0).prod(axis=1)
-    union = row[2:4].prod() + others[:, 2:4].prod(axis=1) - intersection
-    return np.asarray(intersection / np.maximum(union, 1e-9), np.float32)
+        sides = np.minimum(high[best], high[left]) - np.maximum(low[best], low[left])
+        shared = np.where((sides > 0).all(axis=1), sides[:, 0] * sides[:, 1], 0)
+        left = left[shared <= MAX_OVERLAP * np.maximum(area[best] + area[left] - shared, 1e-9)]
+    return found[kept]
 
 
 def to_faces(rows: Floats, image_size: tuple[int, int]) -> list[DetectedFace]:

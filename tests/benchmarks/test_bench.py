@@ -38,6 +38,13 @@ def test_more_a_second_and_fewer_milliseconds_are_both_faster() -> None:
     assert bench.find_losses(this, other) == ["verify, /s", "verify, p50 ms"]
 
 
+def test_a_table_replaces_the_last_one_of_its_kind_alone() -> None:
+    page = bench.replace_section("# Title\n\nText.\n", "b, 2 cores", "| old |")
+    page = bench.replace_section(page, "a, 4 cores", "| other |")
+    page = bench.replace_section(page, "b, 2 cores", "| new |")
+    assert page == "# Title\n\nText.\n\n## a, 4 cores\n\n| other |\n\n## b, 2 cores\n\n| new |\n"
+
+
 @pytest.mark.skipif(not (HERE / ".git").exists(), reason="not a clone")
 def test_the_baseline_is_a_commit_that_can_be_served(tmp_path: Path) -> None:
     commit = bench.find_baseline()
