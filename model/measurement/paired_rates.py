@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from sameface.model.decision.calibration import Rate
 from sameface.model.faces import Value
+from sameface.model.measurement.fit_calibration import RULE_OF_30
 from sameface.model.measurement.intervals import Tally, find_interval, tally_errors
 from sameface.model.measurement.scores import LabelledEmbeddings, score_all_pairs
-
-RULE_OF_30 = 30  # false matches that a rate is measured on
 
 
 @dataclass(frozen=True, slots=True)

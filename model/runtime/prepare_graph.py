@@ -18,7 +18,7 @@ from sameface.model.runtime.batch_size import measure_batch_size
 from sameface.model.runtime.precision.choice import EXACT, Offer, Precision, find_offer
 from sameface.model.runtime.precision.faces import load_faces, name_faces
 from sameface.model.runtime.precision.lower import insist, try_lower
-from sameface.model.runtime.precision.proof import Proof, compare_embeddings
+from sameface.model.runtime.precision.proof import LEAST_ROUNDED, Proof, compare_embeddings
 from sameface.model.runtime.session import describe_engines, open_session
 from sameface.model.runtime.variants import WORTHWHILE, Variant, compare_outputs, list_rivals, time_ratio
 
@@ -143,7 +143,8 @@ def choose_variant(bundle: Bundle, device: str) -> tuple[Variant, bool]:
     for rival in map(prove, list_rivals(network, device)):
         same = rival.difference <= PARITY
         if rounding and not same and np.isfinite(rival.difference):
-            same = compare_embeddings(bundle, freed.open(), rival.open(), load_faces(bundle)).holds
+            agreement = compare_embeddings(bundle, freed.open(), rival.open(), load_faces(bundle))
+            same = agreement.worst_cosine >= LEAST_ROUNDED
         if same and time_ratio(rival, best, samples[:1]) < WORTHWHILE:
             best = rival
     return best, is_recogniser(bundle)

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, exists, func, select, update
 
 from sameface.model.faces import Keys
 from sameface.model.store.databases.database import Database, Now, database_of
-from sameface.model.store.databases.face_rows import select_faces, to_block
+from sameface.model.store.databases.face_rows import to_block
 from sameface.model.store.databases.tables import changes, collections, faces
 from sameface.model.store.records import Collection, FaceBlock, FaceChanges
 

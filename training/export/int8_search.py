@@ -31,45 +31,56 @@ class Rounded:
     exact: tuple[str, ...]
 
 
+class Rounding:
+    """An equalised graph that can be rounded but for some layers, and compared with its exact self."""
+
+    def __init__(self, bundle: Bundle, crops: Pixels) -> None:
+        self.network = fold_graph(bundle)
+        self.layers = [layer.output for layer in find_layers(self.network)]
+        if not self.layers:
+            raise BundleRefused(
+                f"{bundle.contract.name} has no convolution or matrix product with constant float32 weights,"
+                " so eight bits would change nothing."
+            )
+        mixed = np.random.default_rng(0).permutation(len(crops))  # neighbours show one person
+        self.inputs = [bundle.preprocess(crops[place][np.newaxis]) for place in mixed]
+        self.exact = embed(self.network, self.inputs[:TRIED_BY])
+        self.ranges = measure_ranges(self.network, self.inputs)
+        equalise(self.network, self.ranges)
+        self.corrections = measure_corrections(self.network, self.ranges, self.inputs[:CORRECTED_BY])
+
+    def leave(self, exact: Collection[str], crops: int = TRIED_BY) -> tuple[ModelProto, float]:
+        """The graph with all layers rounded but those in `exact`, and its mean cosine on some crops."""
+        rounded = quantise(self.network, self.ranges, exact, self.corrections)
+        rows = embed(rounded, self.inputs[:crops])
+        return rounded, float(np.einsum("ij,ij->i", rows, self.exact[:crops]).mean())
+
+    def rank(self, progress: Progress) -> list[str]:
+        """The layers, those first that turn embeddings most if they alone are rounded."""
+        cosines = []
+        for layer in self.layers:
+            others = [other for other in self.layers if other != layer]
+            cosines.append(self.leave(others, RANKED_BY)[1])
+            progress("rounding each layer alone", len(cosines), len(self.layers))
+        return [self.layers[place] for place in np.argsort(cosines)]
+
+
 def round_network(bundle: Bundle, crops: Pixels, min_cosine: float, progress: Progress) -> Rounded:
     """The bundle's graph in eight bits, with as few exact layers as keep a mean cosine of `min_cosine`."""
-    network = fold_graph(bundle)
-    inputs = [bundle.preprocess(crop[np.newaxis]) for crop in crops]
-    layers = [layer.output for layer in find_layers(network)]
-    if not layers:
-        raise BundleRefused(
-            f"{bundle.contract.name} has no convolution or matrix product with constant float32 weights, so"
-            " eight bits would change nothing."
-        )
-    exact_rows = embed(network, inputs[:TRIED_BY])
-    progress("measuring ranges", 0, len(layers))
-    ranges = measure_ranges(network, inputs)
-    equalise(network, ranges)
-    corrections = measure_corrections(network, ranges, inputs[:CORRECTED_BY])
-
-    def rounding(kept: Collection[str], count: int) -> tuple[ModelProto, float]:
-        rounded = quantise(network, ranges, kept, corrections)
-        rows = embed(rounded, inputs[:count])
-        return rounded, float(np.einsum("ij,ij->i", rows, exact_rows[:count]).mean())
-
-    rounded, cosine = rounding((), TRIED_BY)
+    rounding = Rounding(bundle, crops)
+    network, cosine = rounding.leave(())
     ranked: list[str] = []
     kept = 0
     while not cosine >= min_cosine:  # also if it is NaN
-        if not ranked:
-            alone = []
-            for layer in layers:
-                alone.append(rounding([other for other in layers if other != layer], RANKED_BY)[1])
-                progress("rounding each layer alone", len(alone), len(layers))
-            ranked = [layers[place] for place in np.argsort(alone)]
+        ranked = ranked or rounding.rank(progress)
         kept += max(1, kept // 2)
-        if kept > len(layers) // 2:
+        if kept > len(ranked) // 2:
             raise BundleRefused(
-                f"{bundle.contract.name} loses too much in eight bits: with the worst half of its layers"
-                f" exact, the mean cosine is {cosine:.4f}, and {min_cosine:g} is asked for."
+                f"{bundle.contract.name} loses too much in eight bits: with up to half of its layers exact,"
+                f" the mean cosine is {cosine:.4f}, and {min_cosine:g} is asked for."
             )
-        rounded, cosine = rounding(ranked[:kept], TRIED_BY)
-    return Rounded(rounded, len(layers), tuple(ranked[:kept]))
+        network, cosine = rounding.leave(ranked[:kept])
+    return Rounded(network, len(rounding.layers), tuple(ranked[:kept]))
 
 
 def embed(network: ModelProto, inputs: list[Floats]) -> Floats:

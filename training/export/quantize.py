@@ -32,6 +32,7 @@ CALIBRATION = "photos"  # the name of the calibration that comes with the bundle
 FMRS = (1e-3, 1e-4, 1e-5)
 MAX_MISSED = 0.1  # the share by which the FNMR may grow, unless chance explains more
 ROUNDS = 15  # of the race
+SOUGHT = 0.9  # of the loss that is allowed: on other faces it may be a little more
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ def quantize_bundle(
     bundle: Bundle, folder: Path, photos: QuantizePhotos, min_cosine: float, progress: Progress
 ) -> tuple[Bundle, Comparison]:
     """Write the bundle of eight bits into `folder`; refused if it loses more than it may."""
-    rounded = round_network(bundle, photos.ranging, min_cosine, progress)
+    sought = 1 - (1 - min_cosine) * SOUGHT
+    rounded = round_network(bundle, photos.ranging, sought, progress)
     with staged(folder) as (fresh, cache):
         name = f"{bundle.contract.name}-int8"
         file = fresh / f"{name}.onnx"

@@ -9,6 +9,7 @@ from sameface.model.faces import Floats, Pixels, Value
 from sameface.model.runtime.session import Session
 
 LEAST_COSINE = 0.999  # of the two embeddings of every face
+LEAST_ROUNDED = 0.995  # the same by two engines of an eight-bit graph, where a step more or less adds up
 
 
 @dataclass(frozen=True, slots=True)

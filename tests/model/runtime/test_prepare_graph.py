@@ -12,7 +12,8 @@ from sameface.model.bundles.bundle import Bundle, hash_file, load_bundle, save_b
 from sameface.model.bundles.contract import Contract
 from sameface.model.bundles.published import ARCFACE_TEMPLATE
 from sameface.model.errors import BundleRefused
-from sameface.model.runtime.graph_rewrites import strip_initialiser_inputs
+from sameface.model.runtime import prepare_graph as preparation
+from sameface.model.runtime.graph_rewrites import has_quantizers, strip_initialiser_inputs
 from sameface.model.runtime.prepare_graph import find_batch_size, prepare_graph
 from sameface.model.runtime.session import open_session
 from sameface.model.runtime.session_pool import open_sessions
@@ -27,6 +28,26 @@ from tests.networks import (
 )
 
 # The graph.
+
+
+@pytest.mark.parametrize(("rounds", "taken"), [(True, True), (False, False)])
+def test_a_rival_of_an_eight_bit_graph_is_proved_by_faces(
+    bundle: Bundle, cache: Path, monkeypatch: pytest.MonkeyPatch, rounds: bool, taken: bool
+) -> None:
+    """Engines round at other places: outputs on noise differ, embeddings of faces hardly do."""
+    differences = iter((0.0, 0.05, 0.05))
+    monkeypatch.setattr(preparation, "compare_outputs", lambda *_: next(differences))
+    monkeypatch.setattr(preparation, "time_ratio", lambda *_: 0.5)
+    monkeypatch.setattr(preparation.graph, "has_quantizers", lambda _: rounds)
+    _, report = prepare_graph(bundle, "cpu", cache)
+    assert (report["split_prelu"] or report["engine"] == "openvino") is taken
+
+
+def test_rounding_is_seen(bundle: Bundle) -> None:
+    network = onnx.load(bundle.path)
+    assert not has_quantizers(network)
+    network.graph.node.add().CopyFrom(helper.make_node("QuantizeLinear", ["data", "s"], ["steps"]))
+    assert has_quantizers(network)
 
 
 def test_a_batch_of_three_equals_three_singles(bundle: Bundle, cache: Path) -> None:
