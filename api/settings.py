@@ -8,8 +8,8 @@ from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from sameface.api.config_file import ConfigFile
+from sameface.api.parse_settings import parse_keys, parse_networks, split_list
 from sameface.api.secret_files import SecretFiles
-from sameface.model.access.keys import parse_entry
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder, choose_milvus
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR
 from sameface.model.photo.detect import DetectorOptions
@@ -25,23 +25,6 @@ PILLOWS_OWN_LIMIT = 178_000_000
 
 PageAccess = Literal["public", "key", "off"]
 ACCESS = "`public`, for callers with a `key` where the server has keys, or `off`"
-
-
-def split_list(value: Any) -> Any:
-    """Split a string at its commas; any other value is returned unchanged."""
-    return (
-        tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
-    )
-
-
-def parse_keys(value: Any) -> Any:
-    """Parse the entries that `sameface keys create --environment` prints, separated by commas."""
-    return tuple(parse_entry(entry) if isinstance(entry, str) else entry for entry in split_list(value))
-
-
-def parse_networks(value: Any) -> Any:
-    """Parse IP addresses and networks; an address is a network of one."""
-    return tuple(ipaddress.ip_network(entry) for entry in split_list(value))
 
 
 class Settings(BaseSettings):

@@ -95,12 +95,6 @@ class CalibrationRefused(SamefaceError):
     code = "calibration_refused"
 
 
-class LabelsRefused(SamefaceError):
-    """Error rates cannot be measured on these labelled photos, or with this CSV of groups."""
-
-    code = "labels_refused"
-
-
 class ModelMismatch(SamefaceError):
     """Embeddings of two models were about to be compared."""
 
@@ -222,12 +216,6 @@ class AuditRefused(SamefaceError):
     """A file is no export of an audit, or cannot be read or written."""
 
     code = "audit_refused"
-
-
-class PairsRefused(SamefaceError):
-    """A list of pairs to measure accuracy on cannot be read."""
-
-    code = "pairs_refused"
 
 
 class UpkeepRunning(SamefaceError):

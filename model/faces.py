@@ -129,6 +129,10 @@ class EmbeddedFace(AlignedFace):
 
     embedding: Embedding
 
+    def without_crop(self) -> "FaceWithEmbedding":
+        """The face and its embedding, as `embed` answers them."""
+        return FaceWithEmbedding(self.box, self.landmarks, self.score, self.quality, self.embedding.values)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FaceWithEmbedding(Face):

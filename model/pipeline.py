@@ -229,10 +229,7 @@ class Pipeline(FaceFinder):
         """The faces in a photo that the policy chooses, with their embeddings."""
         stopwatch = self.start_stopwatch()
         [found] = await self.queue.run_all(lambda photo: self.embed_faces(photo, policy, stopwatch), [photo])
-        faces = [
-            FaceWithEmbedding(face.box, face.landmarks, face.score, face.quality, face.embedding.values)
-            for face in found.faces
-        ]
+        faces = [face.without_crop() for face in found.faces]
         name = self.embedder.bundle.contract.name
         return PhotoEmbeddings(name, faces, found.faces_found, stopwatch.milliseconds())
 

@@ -13,8 +13,8 @@ from sameface.model.decision.thresholds import Rule
 from sameface.model.enroll import Enrollment, EnrollRequest, enroll, enroll_many
 from sameface.model.errors import InvalidArgument, SamefaceError
 from sameface.model.faces import Embedding, Photo
-from sameface.model.gallery.gallery import Roster
 from sameface.model.gallery.probes import Probes
+from sameface.model.gallery.roster import Roster
 from sameface.model.identify import (
     Identification,
     IdentifyRequest,

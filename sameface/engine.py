@@ -6,7 +6,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from sameface.model.data_folder import DataFolder
-from sameface.model.gallery.gallery import Gallery, Roster, open_gallery
+from sameface.model.gallery.gallery import Gallery, open_gallery
+from sameface.model.gallery.roster import Roster
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
 
 Result = TypeVar("Result")

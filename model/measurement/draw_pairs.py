@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sameface.model.errors import PairsRefused
+from sameface.model.measurement.errors import PairsRefused
 
 SHARE = 2  # a person has at most this many times the genuine pairs of an average one
 PATIENCE = 20  # rounds without a new impostor pair, after which there are taken to be no more

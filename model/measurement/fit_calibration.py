@@ -8,7 +8,7 @@ from sameface.model.bundles.bundle import Bundle
 from sameface.model.decision.calibration import Calibration, Curve, ErrorRates, Evidence
 from sameface.model.decision.calibration_files import complete_name
 from sameface.model.decision.similarity import STEPS
-from sameface.model.errors import LabelsRefused
+from sameface.model.measurement.errors import LabelsRefused
 from sameface.model.measurement.face_counts import measure_fusions
 from sameface.model.measurement.groups import Group, measure_groups
 from sameface.model.measurement.intervals import measure_rates

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameface.model.decision.calibration import GroupRates
-from sameface.model.errors import LabelsRefused
+from sameface.model.measurement.errors import LabelsRefused
 from sameface.model.measurement.intervals import measure_rates
 from sameface.model.measurement.labelled_photos import SHOWN, LabelledFaces
 from sameface.model.measurement.scores import LabelledEmbeddings, Scores, score_all_pairs

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sameface.model.errors import LabelsRefused
 from sameface.model.measurement.embed_photos import Embed, Failure, embed_all
+from sameface.model.measurement.errors import LabelsRefused
 from sameface.model.measurement.scores import LabelledEmbeddings, to_step, walk_tiles
 from sameface.model.observer import Progress, ignore_progress
 from sameface.model.photo.image import PHOTO_NAMES, read_photo

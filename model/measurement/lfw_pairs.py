@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sameface.model.errors import PairsRefused
 from sameface.model.faces import Floats, Keys
+from sameface.model.measurement.errors import PairsRefused
 from sameface.model.measurement.scores import Flags
 from sameface.model.photo.image import PHOTO_NAMES
 

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from sameface.model.errors import SamefaceError, StoreRefused
 from sameface.model.files import exclusive_lock, replacing, sync_folder
-from sameface.model.gallery.index.faiss.collection_indexes import delete_snapshots
+from sameface.model.gallery.index.faiss.snapshot import delete_snapshots
 from sameface.model.observer import Progress, ignore_progress
 from sameface.model.store.databases.migrations import read_version
 from sameface.model.store.databases.sqlite import copy_database, find_damage, leave_log, reading_file

@@ -10,9 +10,9 @@ from rich.markup import escape
 from sameface.model.commands.console.options import AsJson, Data, Detector, Device
 from sameface.model.commands.console.terminal import console, new_table, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
-from sameface.model.errors import PairsRefused
 from sameface.model.files import write_atomically
 from sameface.model.measurement.draw_pairs import DrawnPairs, draw_pairs
+from sameface.model.measurement.errors import PairsRefused
 from sameface.model.measurement.labelled_photos import digest_photos, list_people, refuse_duplicates
 from sameface.model.photo.image import ImageLimits
 from sameface.model.pipeline import PipelineOptions

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sameface.model.errors import PairsRefused
 from sameface.model.faces import Floats, Keys
 from sameface.model.measurement.embed_photos import Embed, Failure, embed_all
+from sameface.model.measurement.errors import PairsRefused
 from sameface.model.measurement.labelled_photos import LabelledFaces, read_labelled
 from sameface.model.measurement.lfw_pairs import read_pairs
 from sameface.model.measurement.scores import ListedPairs

@@ -7,8 +7,8 @@ import numpy as np
 
 from sameface.model.decision.calibration import Calibration, ErrorRates, GroupRates, Rate
 from sameface.model.decision.similarity import STEPS
-from sameface.model.errors import LabelsRefused
 from sameface.model.measurement.embed_photos import choose_embed
+from sameface.model.measurement.errors import LabelsRefused
 from sameface.model.measurement.fit_calibration import RULE_OF_30
 from sameface.model.measurement.groups import measure_groups, read_groups
 from sameface.model.measurement.intervals import measure_mean_rate, measure_rates, measure_share

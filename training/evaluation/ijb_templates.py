@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sameface.model.errors import PairsRefused
 from sameface.model.faces import Floats, Keys
+from sameface.model.measurement.errors import PairsRefused
 from sameface.model.measurement.scores import Flags, ListedPairs
 
 Lists = tuple[Path, Path, Path]

@@ -13,8 +13,9 @@ import onnx
 
 from sameface.model.bundles.bundle import CALIBRATIONS, Bundle, load_bundle, rewrite_contract, save_bundle
 from sameface.model.decision.thresholds import TARGET_FMR
-from sameface.model.errors import BundleRefused, LabelsRefused
+from sameface.model.errors import BundleRefused
 from sameface.model.faces import Floats, Pixels, Value
+from sameface.model.measurement.errors import LabelsRefused
 from sameface.model.measurement.fit_calibration import calibrate
 from sameface.model.measurement.labelled_photos import LabelledFaces
 from sameface.model.measurement.paired_rates import PairedRates, compare_rates

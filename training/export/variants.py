@@ -13,8 +13,9 @@ import onnx
 from PIL import Image
 
 from sameface.model.bundles.bundle import Bundle
-from sameface.model.errors import BundleRefused, PairsRefused
+from sameface.model.errors import BundleRefused
 from sameface.model.faces import Pixels
+from sameface.model.measurement.errors import PairsRefused
 from sameface.model.measurement.lfw_pairs import Pair, PairAccuracy, measure_accuracy, read_pairs
 from sameface.model.observer import ignore_progress
 from sameface.model.photo.embed import open_embedder

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from sameface.model.decision.calibration import Curve
-from sameface.model.errors import CalibrationRefused, LabelsRefused
+from sameface.model.errors import CalibrationRefused
+from sameface.model.measurement.errors import LabelsRefused
 from sameface.model.measurement.fit_calibration import fit_curve, measure_decades, need_more
 from sameface.model.measurement.scores import count_scores, score_all_pairs
 from tests.model.strangers import draw_people, true_fmr

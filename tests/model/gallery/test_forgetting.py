@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from sameface.model.bundles.bundle import Bundle, load_bundle
-from sameface.model.gallery.gallery import Gallery, Roster
+from sameface.model.gallery.gallery import Gallery
 from sameface.model.gallery.index.faiss import candidates as candidates_module
 from sameface.model.gallery.index.faiss import collection_indexes as indexes_module
 from sameface.model.gallery.index.faiss import held as held_module
 from sameface.model.gallery.index.faiss.collection_indexes import open_indexes
+from sameface.model.gallery.roster import Roster
 from sameface.model.store.databases import sqlite_database
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sameface.model.errors import PairsRefused
 from sameface.model.measurement.draw_pairs import draw_pairs, unrank
+from sameface.model.measurement.errors import PairsRefused
 from sameface.model.measurement.lfw_pairs import read_pairs
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sameface.model.errors import LabelsRefused
+from sameface.model.measurement.errors import LabelsRefused
 from sameface.model.measurement.fit_calibration import calibrate
 from sameface.model.measurement.groups import compare_groups, measure_groups, read_groups
 from sameface.model.measurement.labelled_photos import LabelledFaces

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sameface.model.errors import LabelsRefused
 from sameface.model.measurement.embed_photos import choose_embed
+from sameface.model.measurement.errors import LabelsRefused
 from sameface.model.measurement.labelled_photos import find_lookalikes, read_labelled
 from sameface.model.pipeline import Pipeline
 from tests.model.calibrated import draw_faces

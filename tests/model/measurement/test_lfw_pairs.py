@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sameface.model.errors import PairsRefused
+from sameface.model.measurement.errors import PairsRefused
 from sameface.model.measurement.lfw_pairs import Pair, find_best_threshold, measure_accuracy, read_pairs
 
 NOWHERE = Path("nowhere")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sameface.model.errors import PairsRefused
 from sameface.model.measurement.embed_photos import choose_embed
+from sameface.model.measurement.errors import PairsRefused
 from sameface.model.measurement.labelled_photos import LabelledFaces
 from sameface.model.observer import ignore_progress
 from sameface.model.pipeline import Pipeline

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sameface.model.errors import LabelsRefused
+from sameface.model.measurement.errors import LabelsRefused
 from sameface.model.measurement.intervals import measure_mean_rate, measure_rates, measure_share
 from sameface.model.measurement.scores import ListedPairs, score_all_pairs
 from sameface.model.pipeline import Pipeline

@@ -10,7 +10,8 @@ from onnx import numpy_helper
 pytest.importorskip("torch")
 
 from sameface.model.bundles.bundle import Bundle, load_bundle
-from sameface.model.errors import BundleRefused, PairsRefused
+from sameface.model.errors import BundleRefused
+from sameface.model.measurement.errors import PairsRefused
 from sameface.model.photo.embed import Embedder
 from sameface.model.runtime.session_pool import open_sessions
 from sameface.training.data.synthetic.people import write_identities

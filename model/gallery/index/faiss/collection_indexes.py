@@ -18,6 +18,7 @@ from sameface.model.gallery.index.faiss.face_index import FaceIndex
 from sameface.model.gallery.index.faiss.follower import Follower
 from sameface.model.gallery.index.faiss.held import Held
 from sameface.model.gallery.index.faiss.snapshot import (
+    FOLDER,
     SnapshotRefused,
     load_snapshot,
     read_sequence,
@@ -30,7 +31,6 @@ from sameface.model.store.store import Store
 
 log = logging.getLogger("sameface.index")
 
-FOLDER = "indexes"  # of the snapshots, beside the gallery's file
 FORGET_SECONDS = 60.0  # between two looks for snapshots that hold a deleted face
 FORGET_SHARE = 0.1  # of the time that may be spent on it
 COMPARED_FACES = 100  # of a snapshot with the store, to notice a backup that was restored
@@ -299,9 +299,3 @@ class CollectionIndexes:
 def open_indexes(store: Store, device: str = "cpu") -> CollectionIndexes:
     """The indexes of a store, with their snapshots in the folder `indexes` of its caches."""
     return CollectionIndexes(store, store.folder / FOLDER, device)
-
-
-def delete_snapshots(gallery: Path) -> None:
-    """Delete the snapshots beside a gallery's file, which nobody has open: they are made again."""
-    for path in gallery.with_name(FOLDER).glob("*"):
-        path.unlink(missing_ok=True)

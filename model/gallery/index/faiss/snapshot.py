@@ -21,6 +21,7 @@ from sameface.model.gallery.index.faiss.embedding_rows import EmbeddingRows
 from sameface.model.gallery.index.faiss.face_index import FaceIndex
 from sameface.model.store.records import FaceBlock
 
+FOLDER = "indexes"  # of the snapshots, beside the gallery's file
 VERSION = 2
 HEADER_BYTES = 1024
 CHUNK_BYTES = 1 << 20  # that are hashed at once
@@ -139,3 +140,9 @@ def read_columns(file: BinaryIO, rows: Any, dimension: int) -> EmbeddingRows | N
 def as_bytes(column: NDArray[Any]) -> memoryview:
     """The memory of a column, without a copy."""
     return memoryview(column.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+
+
+def delete_snapshots(gallery: Path) -> None:
+    """Delete the snapshots beside a gallery's file, which nobody has open: they are made again."""
+    for path in gallery.with_name(FOLDER).glob("*"):
+        path.unlink(missing_ok=True)
