@@ -74,8 +74,8 @@ def test_whoever_is_deleted_while_a_search_runs_is_in_no_answer(
     index = gallery.indexes.follow(staff)
     search = index.search
 
-    def slowly(*look: object) -> object:
-        found = search(*look)
+    def slowly(*look: object, **options: bool) -> object:
+        found = search(*look, **options)
         gallery.store.people.delete(staff, "p0")
         gallery.store.people.delete_face(staff, "p1", "p1-0")
         gallery.store.people.update(staff, "p2", {"name": "New"})

@@ -77,7 +77,7 @@ def test_changes_are_deleted_behind_the_slowest_follower(
     assert count_changes(store) == 3  # `there` has 300 of them
     assert finds(store, there, NEW)
     assert not finds(store, there, LOST)
-    assert inspect_gallery(store) == []
+    assert inspect_gallery(store, None, None) == []
 
 
 def test_nothing_is_deleted_while_nobody_says_how_far_they_are_or_older_code_may_run(
@@ -113,7 +113,7 @@ def test_who_was_away_for_longer_than_the_floor_reads_everything_anew(
     assert not finds(store, away, random_units(1, DIMENSION, 5))
     assert finds(store, away, NEW)
     assert not finds(store, away, LOST)
-    assert inspect_gallery(store) == []
+    assert inspect_gallery(store, None, None) == []
 
 
 def test_a_snapshot_from_before_what_is_kept_is_not_used(
