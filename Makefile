@@ -8,10 +8,10 @@ BIN    := .venv/bin
 POSTGRES := tests/model/store tests/model/access tests/model/gallery tests/model/upkeep tests/model/commands \
     tests/api/access tests/api/routes tests/api/stream tests/api/compreface tests/api/deepstack tests/api/rekognition \
     tests/api/test_database_away.py tests/api/test_bad_days.py tests/api/test_milvus.py tests/api/test_safekeeping.py tests/api/test_roles.py tests/api/test_threads.py \
-    tests/test_in_process.py tests/test_workers.py tests/test_keys_of_workers.py
+    tests/test_in_process.py tests/processes/test_workers.py tests/processes/test_keys_of_workers.py
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: serve test training postgres packages browser clients newcomers train-demo torture attack bench check lint format openapi clean
+.PHONY: serve test processes training postgres packages browser clients newcomers train-demo torture attack bench check lint format openapi clean
 
 serve: .venv/serving-$(EXTRA)
 	$(BIN)/sameface pull
@@ -20,6 +20,10 @@ serve: .venv/serving-$(EXTRA)
 
 test: .venv/developing-$(EXTRA)
 	$(BIN)/pytest
+
+# Servers as processes: how they start, stop, share a gallery, are killed, and answer hostile requests.
+processes: .venv/developing-$(EXTRA)
+	$(BIN)/pytest tests/processes tests/attack
 
 # The same tests with their galleries in PostgreSQL, whose server comes as a wheel; skipped with a line where it
 # cannot be started.
@@ -60,7 +64,7 @@ train-demo: .venv/training-$(EXTRA)
 # The server is killed 200 times; then two hosts and a database, in network namespaces of their own, are killed, cut
 # off and restarted for five minutes: skipped with a line where such a network cannot be made, as without root.
 torture: .venv/developing-$(EXTRA)
-	SAMEFACE_KILLS=200 SAMEFACE_SECONDS=60 $(BIN)/pytest tests/test_torture.py tests/test_workers.py tests/test_milvus_torture.py
+	SAMEFACE_KILLS=200 SAMEFACE_SECONDS=60 $(BIN)/pytest tests/processes/test_torture.py tests/processes/test_workers.py tests/processes/test_milvus_torture.py
 	SAMEFACE_SECONDS=300 $(BIN)/pytest -n0 -s tests/machines
 
 # Every finding, a hundred thousand hostile inputs and sieges, with the published networks: about an hour.
@@ -75,7 +79,7 @@ bench: .venv/developing-$(EXTRA)
 	$(if $(LFW),,$(BIN)/sameface demo)
 	$(BIN)/python -m benchmarks.bench $(if $(LFW),--lfw $(LFW))
 
-check: lint test training
+check: lint test processes training
 
 lint: .venv/developing-$(EXTRA)
 	$(BIN)/ruff format --check .

@@ -21,7 +21,7 @@ from sameface.api.settings import Settings
 from sameface.model.errors import CannotServe
 from tests.conftest import address_of, wait_for
 from tests.pictures import photo_of
-from tests.test_workers import workers_of
+from tests.processes.test_workers import workers_of
 
 LONG_AGO = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 

@@ -292,7 +292,7 @@ def test_a_defect_ends_the_stream_with_a_line(
     with serve() as client:
         staff = make_collection(client)
         [good] = random_units(1, DIMENSION, 4)
-        monkeypatch.setattr(client.app.state.gallery, "search", lambda *_: 1 / 0)
+        monkeypatch.setattr(client.app.state.gallery, "search", lambda *_, **__: 1 / 0)
         [answer] = send(client, f"{staff}/identify/batch", to_line("1", embedding=good))
         assert (answer["id"], answer["error"]["code"]) == (None, "internal")
         assert "ZeroDivisionError" in caplog.text

@@ -13,7 +13,7 @@ from tests.api.keys import add_key, bearer
 from tests.conftest import address_of, wait_for
 from tests.pictures import photo_of
 from tests.postgres_server import gallery_in
-from tests.test_workers import TWO, workers_of
+from tests.processes.test_workers import TWO, workers_of
 
 CLIENTS = 64
 ASKED = 4  # photos that each client sends, or tries to
