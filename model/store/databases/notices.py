@@ -9,9 +9,7 @@ import psycopg
 
 from sameface.model.errors import SamefaceError
 
-GATHER_SECONDS = (
-    0.1  # in which the changes of a collection are one notice: a commit with one waits for others
-)
+GATHER_SECONDS = 0.1  # in which changes of a collection are one notice: a commit with one waits for others
 PAUSE_SECONDS = 5.0  # before a lost connection is opened anew
 CHANNEL = "SELECT 'sameface ' || current_schema()"
 
@@ -59,8 +57,10 @@ class Announcer:
 
     def _tell(self, connection: psycopg.Connection[Any]) -> None:
         [channel] = connection.execute(CHANNEL).fetchone() or [""]
-        while self._wanted.wait() and not self._closing.wait(GATHER_SECONDS):
-            self._wanted.clear()
+        while self._wanted.wait():
+            self._wanted.clear()  # before the look at `_closing`: `close` sets that first
+            if self._closing.wait(GATHER_SECONDS):
+                return
             with self._lock:
                 changed, self._changed = self._changed, set()
             for collection in changed:
