@@ -320,13 +320,16 @@ def test_a_restore_that_is_killed_leaves_the_old_gallery_or_the_new_one(tmp_path
             back_up(store, tmp_path / f"{name}.backup")
         backups.append(tmp_path / f"{name}.backup")
     gallery = tmp_path / "there" / "gallery.db"
-    restore(backups[0], gallery)
+    began = time.monotonic()
+    for backup in reversed(backups):
+        restore(backup, gallery, replace=True)
+    seconds = time.monotonic() - began  # of both
     seen = set()
-    for number in range(20):
+    for number in range(12):
         command = [sys.executable, "-c", RESTORE, str(gallery), *map(str, backups)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout.readline()
-            time.sleep(0.003 * number)
+            time.sleep(seconds * number / 4)  # up to three times both
             process.send_signal(signal.SIGKILL)
         [person] = people_in(gallery)
         seen.add(person)
