@@ -105,8 +105,7 @@ class CollectionIndexes:
                 path.unlink(missing_ok=True)
 
     def keep_forgetting(self) -> None:
-        """From now on, look every `FORGET_SECONDS` for snapshots that hold a deleted face, and for changes
-        that are needed no more; and hear of new changes early."""
+        """From now on, hear of changes early, and forget deleted faces and old changes in the background."""
         with self._lock:
             if self._forgetting is None:
                 self._follower.start(self._closing)
