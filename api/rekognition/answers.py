@@ -53,7 +53,7 @@ def describe_seen(face: DetectedFace, size: Size) -> dict[str, Any]:
 
 
 def describe_detail(face: Face, size: Size) -> dict[str, Any]:
-    """A face in a photo of this size: all that is known of it, and nothing that would be guessed."""
+    """A face as Rekognition's `FaceDetail`, its box and landmarks as shares of the photo's size."""
     pose = estimate_pose(face.landmarks)
     points = zip(LANDMARKS, face.landmarks, strict=True)
     return describe_seen(face, size) | {
@@ -67,7 +67,7 @@ def describe_detail(face: Face, size: Size) -> dict[str, Any]:
 
 
 def describe_known(face: KnownFace, model: str) -> dict[str, Any]:
-    """A face of a collection; what was not kept of it is left out."""
+    """A face of a collection as Rekognition's `Face`; fields that the store does not have are left out."""
     details = face.details or {}
     known = {
         "FaceId": face.face_id,

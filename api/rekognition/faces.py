@@ -62,7 +62,7 @@ async def index_faces(
 async def list_faces(
     asked: Annotated[FaceList, Depends(signed(FaceList, "search"))], gallery: Gallery
 ) -> dict[str, Any]:
-    """List the faces of a collection, or some of them, the earliest first."""
+    """List a page of the collection's faces, or those with the ids asked for, in order of enrolment."""
     collection = await gallery.readers.run(gallery.get_collection, asked.collection_id)
     limit, after = asked.max_results, read_number(asked.next_token)
     which = asked.face_ids, asked.user_id

@@ -31,7 +31,7 @@ class OperationRoute(APIRoute):
 
 
 class OperationRouter(APIRouter):
-    """Routes of operations, none of them in openapi.json."""
+    """A router for Rekognition's operations, which are left out of openapi.json."""
 
     def __init__(self) -> None:
         super().__init__(route_class=OperationRoute, include_in_schema=False, default_response_class=AwsJson)
