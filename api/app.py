@@ -14,7 +14,7 @@ from sameface.api.access.admission import Admission, Door, Identify
 from sameface.api.access.caller import ADMITTED, ANY_KEY, READ
 from sameface.api.access.caller import identify as identify_caller
 from sameface.api.body.read_body import UploadBudget
-from sameface.api.compreface.images import static_images
+from sameface.api.compreface.routes.images import static_images
 from sameface.api.dependencies import KNOWN_OPTIONS
 from sameface.api.errors import add_error_handlers
 from sameface.api.families import FAMILIES
@@ -43,10 +43,10 @@ from sameface.api.routes import (
 from sameface.api.settings import Settings
 from sameface.api.store_check import StoreCheck
 from sameface.api.traces import TracedMetrics, open_traces
-from sameface.model.access.decisions import Decisions
+from sameface.model.access.audit.decisions import Decisions
 from sameface.model.access.key_ring import KeyRing
-from sameface.model.access.limits import Limits
-from sameface.model.access.quotas import list_quotas_of_all
+from sameface.model.access.limits.limits import Limits
+from sameface.model.access.limits.quotas import list_quotas_of_all
 from sameface.model.errors import SamefaceError, StoreUnavailable
 from sameface.model.gallery.gallery import open_gallery
 from sameface.model.pipeline import open_pipeline

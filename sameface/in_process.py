@@ -9,7 +9,7 @@ from typing import Literal, Self
 from sameface.collection import Collection
 from sameface.engine import Engine
 from sameface.listings import AuditEntry, CollectionDescription
-from sameface.model.access.reviews import read_audit, review_entry
+from sameface.model.access.audit.reviews import read_audit, review_entry
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder, MilvusAddress
 from sameface.model.decision.thresholds import TARGET_FMR, TARGET_FPIR, Rule
 from sameface.model.pipeline import Detection, PhotoEmbeddings, PipelineOptions

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sameface.model.access.reviews import AuditedEntry
+from sameface.model.access.audit.reviews import AuditedEntry
 from sameface.model.faces import Value
 from sameface.model.gallery.index.faiss.candidates import choose_kind
 from sameface.model.store import records

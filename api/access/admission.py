@@ -11,8 +11,8 @@ from sameface.api.access.rate_limit_headers import write_headers
 from sameface.api.access.reserve import reserve
 from sameface.api.middleware.request_context import RequestContext, context_of, find_path, lies_under
 from sameface.model.access.key_ring import KeyRing
-from sameface.model.access.limits import UNCOUNTED, Allowance, Limits
-from sameface.model.access.quotas import list_quotas
+from sameface.model.access.limits.limits import UNCOUNTED, Allowance, Limits
+from sameface.model.access.limits.quotas import list_quotas
 from sameface.model.actor import Actor, Quota, acting
 from sameface.model.errors import SamefaceError
 

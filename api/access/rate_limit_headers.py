@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from sameface.model.access.counters import WINDOW_SECONDS
-from sameface.model.access.limits import Standing
+from sameface.model.access.limits.counters import WINDOW_SECONDS
+from sameface.model.access.limits.limits import Standing
 
 
 def write_headers(standings: Sequence[Standing]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from sameface.model.access.limits import Allowance
+from sameface.model.access.limits.limits import Allowance
 
 
 async def reserve(allowance: Allowance, what: str, needed: int) -> None:

@@ -10,7 +10,7 @@ from starlette.types import Scope
 
 from sameface.api.middleware.traceparent import TraceParent
 from sameface.model.access.keys import ANYBODY
-from sameface.model.access.limits import UNCOUNTED, Allowance
+from sameface.model.access.limits.limits import UNCOUNTED, Allowance
 from sameface.model.errors import SamefaceError
 from sameface.model.store.access.api_key import ApiKey
 

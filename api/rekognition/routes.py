@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from sameface.api.rekognition import collections, detect, faces, search, users
+from sameface.api.rekognition.operations import collections, detect, faces, search, users
 
 router = APIRouter()
 for part in (collections, detect, faces, search, users):

@@ -11,7 +11,7 @@ from sameface.api.openapi import examples
 from sameface.api.openapi.bodies import document_body
 from sameface.api.openapi.responses import BODY_PROBLEMS, KEY_PROBLEMS, STORE_PROBLEMS, responses
 from sameface.api.schemas.audit import AuditEntry, AuditList, AuditQuery, ReviewRequest
-from sameface.model.access import reviews
+from sameface.model.access.audit import reviews
 
 router = APIRouter(prefix="/v1/audit", tags=["audit"], dependencies=[ADMIN])
 

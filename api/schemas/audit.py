@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from sameface.api.schemas.fields import Id, Request, Response, Time
-from sameface.model.access.reviews import AuditedEntry, ReviewStatus
+from sameface.model.access.audit.reviews import AuditedEntry, ReviewStatus
 from sameface.model.store.access.audit import StoredEntry, Wanted
 
 

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from sameface.model.access.audit_file import check_file, export_audit
-from sameface.model.access.check_audit import check_audit
-from sameface.model.access.seals import cut_audit, seal_audit
+from sameface.model.access.audit.audit_file import check_file, export_audit
+from sameface.model.access.audit.check_audit import check_audit
+from sameface.model.access.audit.seals import cut_audit, seal_audit
 from sameface.model.commands.console.options import AsJson, Data, Database
 from sameface.model.commands.console.terminal import console, count, print_json
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder, folder_of

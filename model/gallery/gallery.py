@@ -27,7 +27,7 @@ from sameface.model.store.records import (
 )
 
 if TYPE_CHECKING:
-    from sameface.model.access.decisions import Decisions
+    from sameface.model.access.audit.decisions import Decisions
 
 ROLES = {  # of a server, and what it leaves to others
     "all": "",

@@ -13,10 +13,10 @@ from PIL import AvifImagePlugin, ExifTags, Image, ImageFile, ImageOps, features
 
 from sameface.model.errors import ImageTooLarge, SamefaceError, UnreadableImage, UnsupportedImage
 from sameface.model.faces import Photo, Pixels
-from sameface.model.photo.gif import refuse_many_blocks
-from sameface.model.photo.hidden_pixels import refuse_hidden_pixels
-from sameface.model.photo.jpeg import START_OF_SCAN, choose_scale, decode_in_one_step, read_size
-from sameface.model.photo.tiff import keep_first_image
+from sameface.model.photo.formats.gif import refuse_many_blocks
+from sameface.model.photo.formats.hidden_pixels import refuse_hidden_pixels
+from sameface.model.photo.formats.jpeg import START_OF_SCAN, choose_scale, decode_in_one_step, read_size
+from sameface.model.photo.formats.tiff import keep_first_image
 from sameface.model.runtime.work_queue import Unwanted, stop_if_unwanted
 
 HEIC = "HEIF"  # as Pillow's plugin calls it

@@ -12,7 +12,7 @@ from sameface.model.data_folder import SharedGallery
 from sameface.model.errors import SamefaceError, StorageFull, StoreRefused
 from sameface.model.store.access.api_key import KeyLimits
 from sameface.model.store.databases import postgres as postgres_module
-from sameface.model.store.databases.postgres_errors import name_failure
+from sameface.model.store.databases.postgres.postgres_errors import name_failure
 from sameface.model.upkeep.check_gallery import check_gallery
 from tests.api.collections import enrol, make_collection
 from tests.api.delaying_proxy import DelayingProxy

@@ -16,7 +16,7 @@ import httpx
 import numpy as np
 import pytest
 
-from sameface.model.access.check_audit import check_audit
+from sameface.model.access.audit.check_audit import check_audit
 from sameface.model.store.store import Store
 from sameface.model.upkeep.check_gallery import check_gallery
 from tests.conftest import address_of, wait_for

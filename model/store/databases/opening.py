@@ -18,7 +18,7 @@ def open_database(place: GalleryPlace) -> Database:
     if isinstance(place, Path):
         return SqliteDatabase(place)
     try:
-        from sameface.model.store.databases.postgres import PostgresDatabase
+        from sameface.model.store.databases.postgres.postgres_database import PostgresDatabase
     except ModuleNotFoundError as error:
         raise StoreRefused(
             "A gallery in PostgreSQL needs the extra `postgres` of sameface: install it."

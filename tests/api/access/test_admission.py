@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sameface.model.access import counters
+from sameface.model.access.limits import counters
 from sameface.model.actor import Actor, current_actor
 from sameface.model.store.access.api_key import KeyLimits
 from tests.api.collections import enrol

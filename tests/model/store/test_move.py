@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import String, func, select
 
-from sameface.model.access.check_audit import check_audit
-from sameface.model.access.seals import seal_audit
+from sameface.model.access.audit.check_audit import check_audit
+from sameface.model.access.audit.seals import seal_audit
 from sameface.model.data_folder import GalleryPlace, SharedGallery
 from sameface.model.errors import StoreRefused
 from sameface.model.store import move as move_module

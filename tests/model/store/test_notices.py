@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-notices = pytest.importorskip("sameface.model.store.databases.notices")
+notices = pytest.importorskip("sameface.model.store.databases.postgres.notices")
 
 
 class Silent:

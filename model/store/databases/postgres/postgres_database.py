@@ -18,9 +18,9 @@ from sqlalchemy.ext.compiler import compiles
 from sameface.model.data_folder import SharedGallery
 from sameface.model.errors import StoreRefused, StoreUnavailable
 from sameface.model.store.databases.database import Database, Now, Rows
-from sameface.model.store.databases.notices import Announcer, Connect, listen
-from sameface.model.store.databases.postgres_errors import NO_URL, name_failure, unavailable
-from sameface.model.store.databases.postgres_rows import append_rows, copy_faces, draw_keys
+from sameface.model.store.databases.postgres.notices import Announcer, Connect, listen
+from sameface.model.store.databases.postgres.postgres_errors import NO_URL, name_failure, unavailable
+from sameface.model.store.databases.postgres.postgres_rows import append_rows, copy_faces, draw_keys
 from sameface.model.store.databases.tables import COUNTED, Text
 from sameface.model.store.records import Collection, FaceBlock
 

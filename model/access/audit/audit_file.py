@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sameface.model.access.check_audit import Checker, Line, Verdict, read_lines
-from sameface.model.access.seals import PURPOSE, key_of, seal_audit
+from sameface.model.access.audit.check_audit import Checker, Line, Verdict, read_lines
+from sameface.model.access.audit.seals import PURPOSE, key_of, seal_audit
 from sameface.model.access.secret_key import SecretKey, load_secret_key
 from sameface.model.errors import AuditRefused
 from sameface.model.files import replacing

@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from sameface.model.access.check_audit import check_audit
-from sameface.model.access.seals import cut_audit, seal_audit
+from sameface.model.access.audit.check_audit import check_audit
+from sameface.model.access.audit.seals import cut_audit, seal_audit
 from sameface.model.data_folder import folder_of
 from sameface.model.errors import SecretKeyRefused
 from sameface.model.store.access.audit import Entry
@@ -100,7 +100,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Later:
     """Sets the clock of the seals ahead by some days."""
     now = time.time()
     return lambda days: monkeypatch.setattr(
-        "sameface.model.access.seals.time.time", lambda: now + days * 86_400
+        "sameface.model.access.audit.seals.time.time", lambda: now + days * 86_400
     )
 
 

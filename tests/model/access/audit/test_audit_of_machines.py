@@ -7,10 +7,10 @@ from contextlib import closing
 
 import pytest
 
-from sameface.model.access.check_audit import check_audit
-from sameface.model.access.decisions import Decisions
-from sameface.model.access.reviews import review_entry
-from sameface.model.access.seals import cut_audit, seal_audit
+from sameface.model.access.audit.check_audit import check_audit
+from sameface.model.access.audit.decisions import Decisions
+from sameface.model.access.audit.reviews import review_entry
+from sameface.model.access.audit.seals import cut_audit, seal_audit
 from sameface.model.data_folder import folder_of
 from sameface.model.errors import AlreadyExists, SecretKeyRefused
 from sameface.model.store.access.api_key import KeyLimits

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from sameface.model.access.seals import cut_audit, key_of, seal_audit
+from sameface.model.access.audit.seals import cut_audit, key_of, seal_audit
 from sameface.model.errors import AlreadyExists
 from sameface.model.observer import SILENT, Observer
 from sameface.model.store.access.audit import Entry

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from sameface.api.compreface import faces, images, recognize, services, subjects
+from sameface.api.compreface.routes import faces, images, recognize, services, subjects
 
 router = APIRouter()
 for part in (subjects, faces, images, recognize, services):

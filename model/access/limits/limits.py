@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from sameface.model.access.counters import WINDOW_SECONDS, Counters, Place, seconds_until
-from sameface.model.access.shared_limits import SharedLimits
+from sameface.model.access.limits.counters import WINDOW_SECONDS, Counters, Place, seconds_until
+from sameface.model.access.limits.shared_limits import SharedLimits
 from sameface.model.errors import RateLimited, StorageFull
 from sameface.model.store.access.api_key import UNLIMITED, ApiKey, KeyLimits
 from sameface.model.store.access.leases import Leases

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from sameface.model.access.limits import Allowance, Limits
+from sameface.model.access.limits.limits import Allowance, Limits
 from sameface.model.errors import RateLimited
 from sameface.model.store.access import leases as leases_module
 from sameface.model.store.access.api_key import ApiKey, KeyLimits
 from sameface.model.store.store import Store
-from tests.model.access.test_limits import key_of
+from tests.model.access.limits.test_limits import key_of
 from tests.postgres_server import gallery_in
 
 

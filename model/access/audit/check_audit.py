@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from sameface.model.access.seals import PURPOSE, key_of
+from sameface.model.access.audit.seals import PURPOSE, key_of
 from sameface.model.access.secret_key import SecretKey
 from sameface.model.store.access.audit import FIRST, hash_entry, write_compactly
 from sameface.model.store.access.seals import Heads

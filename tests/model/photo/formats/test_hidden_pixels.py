@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from sameface.model.errors import ImageTooLarge, SamefaceError, UnreadableImage, UnsupportedImage
-from sameface.model.photo.hidden_pixels import find_pictures, measure_picture
+from sameface.model.photo.formats.hidden_pixels import find_pictures, measure_picture
 from sameface.model.photo.image import ImageLimits, decode_image
 from tests.model.photo.damage import OUTCOMES, decode_damaged
 from tests.pictures import draw_photo, encode

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sameface.model.access.counters import Counters
+from sameface.model.access.limits.counters import Counters
 from sameface.model.files import open_private
 from sameface.model.store.access.leases import LEASE_SECONDS, Leases
 

@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from sameface.model.access import decisions as module
-from sameface.model.access.check_audit import check_audit
-from sameface.model.access.decisions import Decisions
+from sameface.model.access.audit.check_audit import check_audit
+from sameface.model.access.audit.decisions import Decisions
 from sameface.model.errors import SecretKeyRefused, StorageFull
 from sameface.model.observer import Observer
 from sameface.model.store.access.audit import Entry, Wanted
@@ -93,7 +93,7 @@ def test_old_entries_are_cut_every_hour_unless_the_clock_jumped(
     with closing(Decisions(store, 1)) as decisions:
         decisions.record(decisions_about(staff, 3))
     later = module.time.time() + 400 * 86_400
-    monkeypatch.setattr("sameface.model.access.seals.time.time", lambda: later)
+    monkeypatch.setattr("sameface.model.access.audit.seals.time.time", lambda: later)
     decisions._cut()  # its own clock is the same as that of the seals
     assert "the clock has jumped" in caplog.text
     assert count_decisions(store) == 3

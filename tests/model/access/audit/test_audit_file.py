@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sameface.model.access.audit_file import check_file, export_audit
-from sameface.model.access.seals import seal_audit
+from sameface.model.access.audit.audit_file import check_file, export_audit
+from sameface.model.access.audit.seals import seal_audit
 from sameface.model.access.secret_key import load_secret_key
 from sameface.model.errors import AuditRefused
 from sameface.model.store.access.audit import Entry

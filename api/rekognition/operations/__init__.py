@@ -1,0 +1,1 @@
+"""The operations of Rekognition, one file per noun."""

@@ -1,0 +1,1 @@
+"""Who did what: decisions, reviews, seals, and the proof of all of them."""

@@ -1,0 +1,1 @@
+"""What one format of photos needs that the others do not."""
