@@ -85,11 +85,17 @@ class MicroBatcher:
             try:
                 outputs = self._run(np.stack([ask.take() for ask in asks]))
             except Exception as error:  # any failure is raised at the callers of this pass
-                for ask in asks:
-                    ask.fail(error)
+                self._fail(asks, error)
                 continue
             for ask, output in zip(asks, outputs, strict=True):
                 ask.deliver(output)
+
+    def _fail(self, asks: list[Ask], error: Exception) -> None:
+        """Raise `error` at the callers of `asks`, and remove those asks from the queue."""
+        for ask in asks:
+            ask.fail(error)
+        with self._changed:
+            self._waiting = deque(ask for ask in self._waiting if ask.left)
 
     def _gather(self) -> list[Ask]:
         """The ask of each input of the next pass, once it is full or the first ask has waited long enough."""
@@ -109,7 +115,7 @@ class MicroBatcher:
         left = {ask: ask.left for ask in self._waiting}
         while self._waiting and len(asks) < self._size:
             ask = self._waiting.popleft()
-            asks += [ask] if left[ask] else []
+            asks.append(ask)
             left[ask] -= 1
             if left[ask] > 0:
                 self._waiting.append(ask)
