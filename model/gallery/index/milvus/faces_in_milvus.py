@@ -173,6 +173,25 @@ class FacesInMilvus:
             )
         return int(row["count(*)"])
 
+    def list_keys(self, collection: int) -> Iterator[Keys]:
+        """The keys of all faces of a collection in Milvus's newest state, ascending, block by block."""
+        last = 0
+        while True:
+            with self._connected() as client:
+                rows = client.query(
+                    self.name,
+                    filter=f"collection == {collection} and face > {last}",
+                    output_fields=["face"],
+                    limit=ROWS_AT_ONCE,
+                    consistency_level="Strong",
+                    timeout=FEED_SECONDS,
+                )
+            if not rows:
+                return
+            keys = np.unique(np.array([row["face"] for row in rows], np.int64))
+            yield keys
+            last = int(keys[-1])
+
     def _describe_fields(self, fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The fields as `fields` should describe them; what else they say is Milvus's own."""
         expected = {

@@ -11,6 +11,7 @@ import numpy as np
 
 from sameface.model.errors import SamefaceError
 from sameface.model.gallery.index.milvus.faces_in_milvus import FacesInMilvus
+from sameface.model.gallery.index.milvus.gone_faces import find_gone
 from sameface.model.store.changes import ChangesCompacted
 from sameface.model.store.records import Collection, FaceBlock, FaceChanges, Feed
 from sameface.model.store.store import Store
@@ -26,6 +27,8 @@ RENEW_SECONDS = 60.0  # without progress until `renew` gives up waiting
 WAIT_SECONDS = 3.0  # until a process that does not feed, or failed to, tries again
 FEED_ROWS = 10_000  # changes of a collection that are sent in one round
 COMPACT_SECONDS = 60.0  # between two times that changes which are needed no more are deleted
+SWEEP_SECONDS = 20.0  # between two looks whether Milvus has more faces than the store
+LATE_SECONDS = 300.0  # in which requests of an earlier feeder may still arrive
 
 
 @dataclass(slots=True, eq=False)
@@ -35,6 +38,7 @@ class Sent:
     feed: Feed  # as it is in the store
     sequence: int  # the last change that was sent
     twice: int = 0  # up to this change, an earlier feeder may have sent it before
+    swept: int = 0  # up to this change, Milvus had no face that is gone
     marks: list[tuple[float, Feed]] = field(default_factory=list)  # sent, and not yet old enough to rely on
 
 
@@ -57,6 +61,8 @@ class Feeder:
         self._sent: dict[int, Sent] = {}
         self._verified = 0.0
         self._compacted = 0.0
+        self._led_since = 0.0
+        self._swept = 0.0
         self._said = ""
         self._closing = threading.Event()
         self._starting = threading.Lock()
@@ -80,6 +86,7 @@ class Feeder:
         with self._store.locked(f"milvus-{self._identity[:16]}") as alone:
             self._sent.clear()
             self._verified = -VERIFY_SECONDS
+            self._led_since = time.monotonic()
             while alone and not self._closing.is_set():
                 if not self.feed():
                     self._closing.wait(PAUSE_SECONDS)
@@ -108,8 +115,7 @@ class Feeder:
                 self._reset([sent.feed])
                 self._sent.pop(collection.key, None)
             more = more or sent.sequence < collection.revision
-        if time.monotonic() - self._compacted >= COMPACT_SECONDS:
-            self._compact(collections)
+        self._tidy(collections)
         return more
 
     def renew(self, collection: Collection) -> None:
@@ -200,6 +206,13 @@ class Feeder:
         sent.feed, sent.marks = old[-1], sent.marks[len(old) :]
         self._faces.delete(stale)
 
+    def _tidy(self, collections: Iterable[Collection]) -> None:
+        """Delete what nobody needs any more, in the store and in Milvus, from time to time."""
+        if time.monotonic() - self._compacted >= COMPACT_SECONDS:
+            self._compact(collections)
+        if time.monotonic() - self._swept >= SWEEP_SECONDS:
+            self._sweep(collections)
+
     def _compact(self, collections: Iterable[Collection]) -> None:
         """Note how far Milvus can be relied on, as followers of the store do, and delete what all have."""
         for collection in collections:
@@ -209,6 +222,21 @@ class Feeder:
             while self._store.followers.compact(collection):
                 pass
         self._compacted = time.monotonic()
+
+    def _sweep(self, collections: Iterable[Collection]) -> None:
+        """Delete from Milvus the faces that the store no longer has, in collections that are wholly sent."""
+        late = time.monotonic() - self._led_since < LATE_SECONDS
+        for collection in collections:
+            sent = self._sent.get(collection.key)
+            if sent is None or sent.marks or sent.sequence != collection.revision:
+                continue
+            if sent.swept == sent.sequence and not late:
+                continue
+            if self._faces.count(collection.key) > collection.faces:
+                for keys in find_gone(self._store, self._faces, collection):
+                    self._faces.delete(keys.tolist())
+            sent.swept = sent.sequence
+        self._swept = time.monotonic()
 
     def _advance(self, feed: Feed, to: Feed) -> None:
         if not self._store.feeds.advance(feed, to):
