@@ -167,7 +167,8 @@ def search_faces(
         candidates=candidates,
     )
     if gallery.decisions:
-        gallery.decisions.record(describe_decisions(identified, collection, threshold, stopwatch.started_at))
+        entries = describe_decisions(identified, collection, threshold, stopwatch.started_at)
+        gallery.decisions.record(entries, patient=True)  # on a search thread, for which others need not wait
     return SearchOutcome(collection, threshold, identified)
 
 

@@ -21,7 +21,7 @@ class Deadline:
     """The deadline of a request; a batch renews it with every message received or sent."""
 
     def __init__(self, seconds: float) -> None:
-        self._suspended = False
+        self._suspended = 0  # blocks that are worked on
         self.renew(seconds)
 
     def renew(self, seconds: float) -> None:
@@ -32,11 +32,11 @@ class Deadline:
     @contextmanager
     def suspended(self) -> Iterator[None]:
         """Suspend the deadline while the server works on a batch, and renew it after the block."""
-        self._suspended = True
+        self._suspended += 1
         try:
             yield
         finally:
-            self._suspended = False
+            self._suspended -= 1
             self.renew(self._seconds)
 
     @property

@@ -7,6 +7,7 @@ still arriving. So this response reads the body itself: one task reads, one answ
 import asyncio
 import logging
 import time
+from asyncio import Queue, Task
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -36,6 +37,7 @@ from sameface.model.errors import Overloaded, SamefaceError
 log = logging.getLogger("sameface.requests")
 
 Result = TypeVar("Result")
+Blocks: TypeAlias = Queue[Task[bytes | None] | None]  # in their order, and None at the end
 Parse: TypeAlias = Callable[[Entry], tuple[str | None, Any]]  # an id, and what was sent or its error
 
 BLOCK_ENTRIES = 1024
@@ -89,6 +91,8 @@ class BatchResponse(Response):
         self.photos = find_photos(batch.schema)
         self.background = None
         self.unnoted_bytes = 0
+        self.failure: SamefaceError | None = None  # of the whole batch
+        self.working = asyncio.Lock()  # held while a block is worked on
         self.status_code = 200
         self.init_headers()
 
@@ -177,30 +181,49 @@ class BatchResponse(Response):
 
     async def answer(self, mailbox: Mailbox, unread: UnreadAnswers) -> None:
         """Answer the entries block by block; once the whole stream has failed, drop the rest."""
-        failure: SamefaceError | None = None
         unread.put(self.writer.start())
-        while block := await mailbox.take_block(BLOCK_ENTRIES, BLOCK_BYTES):
-            if failure:
-                continue
-            try:
-                with self.context.deadline.suspended():
-                    unread.put(await self.answer_block(block))
-            except UnreadAnswersFull:
-                limit = unread.limit_bytes
-                failure = BodyTooLarge(
-                    f"There is no room for more answers that are left unread; {limit} bytes is the limit.",
-                    limit=limit,
-                )
-            except Exception:
-                log.exception("request %s failed", self.context.request_id)
-                failure = internal_error()
-        unread.end(self.writer.end(failure))
+        under_way: Blocks = Queue(1)
+        failed = False
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.start_blocks(mailbox, under_way, tasks))
+            while task := await under_way.get():
+                answers = await task
+                if failed or answers is None:
+                    failed = True
+                    continue
+                try:
+                    unread.put(answers)
+                except UnreadAnswersFull:
+                    failed, limit = True, unread.limit_bytes
+                    self.failure = BodyTooLarge(
+                        f"There is no room for more answers that are left unread: {limit} bytes at most.",
+                        limit=limit,
+                    )
+        unread.end(self.writer.end(self.failure))
 
-    async def answer_block(self, block: Sequence[Entry | Rows]) -> bytes:
-        """The answers to `block`, in its order; parsing and encoding run on a thread."""
-        asked, prepared = await run_on_line_thread(lambda: self.batch.prepare(block, self.parse))
-        answers = await self.batch.work(asked, prepared)
-        return await run_on_line_thread(lambda: self.writer.write(answers))
+    async def start_blocks(self, mailbox: Mailbox, under_way: Blocks, tasks: asyncio.TaskGroup) -> None:
+        """Start a task per block: while one is worked on, the next is parsed and the last one is encoded."""
+        while block := await mailbox.take_block(BLOCK_ENTRIES, BLOCK_BYTES):
+            await under_way.put(tasks.create_task(self.answer_block(block)))
+        await under_way.put(None)
+
+    async def answer_block(self, block: Sequence[Entry | Rows]) -> bytes | None:
+        """The answers to `block`, in its order, or None once the batch has failed.
+
+        Parsing and encoding run on a thread.
+        """
+        try:
+            with self.context.deadline.suspended():
+                asked, prepared = await run_on_line_thread(lambda: self.batch.prepare(block, self.parse))
+                async with self.working:  # which blocks enter in their order
+                    if self.failure:
+                        return None
+                    answers = await self.batch.work(asked, prepared)
+                return await run_on_line_thread(lambda: self.writer.write(answers))
+        except Exception:
+            log.exception("request %s failed", self.context.request_id)
+            self.failure = internal_error()
+            return None
 
     def parse(self, entry: Entry) -> tuple[str | None, Any]:
         """The id of an entry, and the entry in its schema or the error to answer."""

@@ -14,8 +14,10 @@ from sameface.model.store.store import Store
 
 log = logging.getLogger("sameface.audit")
 
+WRITING = "writing"  # the step, in logs
 GATHER_SECONDS = 0.5  # from the first decision to the transaction that it is written in, with those since
 MOST_WAITING = 20_000  # decisions that wait to be written, some 10 MB; those after them are lost
+ROOM_SECONDS = 5.0  # that a batch waits for room at most
 WRITTEN_AT_ONCE = 1_000  # in a transaction, while other writers wait
 SEAL_SECONDS = 60.0
 SEAL_ENTRIES = 2_000  # decisions after which a seal does not wait for its minute
@@ -24,7 +26,7 @@ JUMP_SECONDS = 60.0  # by which the clock may have jumped in this time if entrie
 
 
 class Decisions:
-    """Takes decisions from any thread without making it wait, and writes them within a second.
+    """Takes decisions from any thread, and writes them within a second.
 
     Entries are kept for `days`; with 0 no decision is written.
     """
@@ -35,7 +37,7 @@ class Decisions:
         self._days = days
         self._observer = observer
         self._waiting: list[Entry] = []
-        self._lock = threading.Lock()
+        self._room = threading.Condition()  # guards what waits; notified when there may be room again
         self._came = threading.Event()
         self._stop = threading.Event()
         self._failing: set[str] = set()  # the steps that failed last time, which is logged once
@@ -46,11 +48,20 @@ class Decisions:
         self._thread = threading.Thread(target=self._work, name="sameface-audit", daemon=True)
         self._thread.start()
 
-    def record(self, entries: Sequence[Entry]) -> None:
-        """Take decisions to write; those for which there is no room are counted as lost."""
+    def record(self, entries: Sequence[Entry], *, patient: bool = False) -> None:
+        """Take decisions to write; those for which there is no room are counted as lost.
+
+        With `patient`, wait for room first, unless writing fails now: a batch may decide faster than the
+        audit is written.
+        """
         if not self._days:
             return
-        with self._lock:
+        with self._room:
+            if patient:
+                self._room.wait_for(
+                    lambda: len(self._waiting) + len(entries) <= MOST_WAITING or WRITING in self._failing,
+                    ROOM_SECONDS,
+                )
             room = max(0, MOST_WAITING - len(self._waiting))
             self._waiting += entries[:room]
         self._came.set()
@@ -72,13 +83,13 @@ class Decisions:
             self._came.wait(SEAL_SECONDS)
             self._stop.wait(GATHER_SECONDS)
             self._came.clear()
-            self._try("writing", self._write)
+            self._try(WRITING, self._write)
             now = time.monotonic()
             if self._unsealed >= SEAL_ENTRIES or now - self._sealed_at >= SEAL_SECONDS:
                 self._try("sealing", self._seal)
             if now - self._clocks[1] >= CUT_SECONDS:
                 self._try("cutting", self._cut)
-        self._try("writing", self._write)
+        self._try(WRITING, self._write)
         self._try("sealing", self._seal)
 
     def _try(self, step: str, work: Callable[[], None]) -> None:
@@ -89,7 +100,9 @@ class Decisions:
         except Exception as error:  # a thread that ends would lose all decisions from then on
             if step not in self._failing:
                 log.error("%s the audit failed, and is tried again: %s", step, error)
-            self._failing.add(step)
+            with self._room:
+                self._failing.add(step)
+                self._room.notify_all()
 
     def _write(self) -> None:
         """Write the decisions that wait; they go on waiting if that fails."""
@@ -99,8 +112,9 @@ class Decisions:
             except BaseException:
                 self._came.set()
                 raise
-            with self._lock:
+            with self._room:
                 del self._waiting[: len(some)]
+                self._room.notify_all()
             self._unsealed += len(some)
 
     def _seal(self) -> None:

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from sameface.model.access import decisions as module
+from sameface.model.access.audit import decisions as module
 from sameface.model.access.audit.check_audit import check_audit
 from sameface.model.access.audit.decisions import Decisions
 from sameface.model.errors import SecretKeyRefused, StorageFull
@@ -72,6 +72,33 @@ def test_a_full_disk_keeps_decisions_waiting_and_then_loses_them(
         wait_for(lambda: count_decisions(store) == 10)
     assert caplog.text.count("writing the audit failed") == 1
     assert "staff" not in caplog.text
+
+
+def test_a_fast_batch_waits_for_room_instead_of_losing_decisions(
+    store: Store, staff: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_WAITING", 100)
+    lost = Lost()
+    with closing(Decisions(store, 365, lost)) as decisions:
+        for _ in range(5):
+            decisions.record(decisions_about(staff, 60), patient=True)
+    assert (lost.count, count_decisions(store)) == (0, 300)
+
+
+def test_a_batch_does_not_wait_for_what_cannot_be_written(
+    store: Store, staff: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: list[Entry]) -> None:
+        raise StorageFull("There is no room left for the gallery; searches go on.")
+
+    monkeypatch.setattr(module, "MOST_WAITING", 10)
+    monkeypatch.setattr(module, "ROOM_SECONDS", 100.0)
+    monkeypatch.setattr(store.audit, "record", refuse)
+    lost = Lost()
+    with closing(Decisions(store, 365, lost)) as decisions:
+        for _ in range(2):
+            decisions.record(decisions_about(staff, 8), patient=True)
+        assert lost.count == 6
 
 
 def test_what_cannot_be_written_at_the_end_is_counted(

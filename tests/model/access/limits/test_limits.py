@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from sameface.model.access.keys import draft_key
 from sameface.model.access.limits import counters
 from sameface.model.access.limits.counters import BUCKETS, Counters
-from sameface.model.access.keys import draft_key
 from sameface.model.access.limits.limits import UNCOUNTED, Allowance, Limits, Standing
 from sameface.model.errors import RateLimited
 from sameface.model.store.access.api_key import ApiKey, KeyLimits
