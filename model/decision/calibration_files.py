@@ -1,6 +1,7 @@
 """The calibrations of a bundle, bound to it by its identity: files in its folder, and those of the store."""
 
 import dataclasses
+import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sameface.model.bundles.bundle import CALIBRATIONS, Bundle, read_json
+from sameface.model.bundles.bundle import CALIBRATIONS, MANIFEST, Bundle, read_json
 from sameface.model.bundles.contract import NAME, freeze
 from sameface.model.data_folder import GalleryPlace
 from sameface.model.decision.calibration import (
@@ -22,8 +23,11 @@ from sameface.model.decision.calibration import (
     SingleComparisons,
 )
 from sameface.model.errors import BundleRefused, CalibrationNotFound, CalibrationRefused
+from sameface.model.store.access.audit import write_compactly
 from sameface.model.store.calibrations import peek_calibrations
 from sameface.model.store.store import Store
+
+DECIDES = ("calibration", "published_threshold")  # of a bundle's contract
 
 
 class Calibrations:
@@ -190,3 +194,31 @@ def refuse_name(name: str, bundle: Bundle, gallery: GalleryPlace, *, replacing: 
             f"There is a calibration {name!r} already: choose another name, or --replace."
         )
     return there
+
+
+def share_files(bundle: Bundle, store: Store, *, replacing: bool = False) -> list[str]:
+    """Note in a store of several machines what the bundle's files decide by; returns the names of the files.
+
+    Raises if another machine noted other contents, unless `replacing`: machines must decide alike. A
+    calibration that is also in the store is left out, because the store's goes before the file.
+    """
+    if isinstance(store.place, Path):  # the gallery of one machine
+        return []
+    own, _ = store.calibrations.read(bundle.identity)
+    contract = read_json(bundle.folder / MANIFEST)
+    contents: dict[str, object] = {MANIFEST: [contract.get(key) for key in DECIDES]}
+    for path in (bundle.folder / CALIBRATIONS).glob("*.json"):
+        if path.stem not in own:
+            contents[f"{CALIBRATIONS}/{path.name}"] = read_json(path)
+    hashes = {
+        name: hashlib.sha256(write_compactly(content)).hexdigest() for name, content in contents.items()
+    }
+    others = store.calibrations.note_files(bundle.identity, hashes, replacing=replacing)
+    if others and not replacing:
+        name = bundle.contract.name
+        raise CalibrationRefused(
+            f"Another machine that shares this gallery decides by other contents of {', '.join(others)} of"
+            f" {name}. Copy its folder to {bundle.folder}; or, if the files here are right, run"
+            f" `sameface calibrations share {name}` here and copy them to the others."
+        )
+    return sorted(hashes)

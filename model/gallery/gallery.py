@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.data_folder import DataFolder, GalleryPlace, MilvusAddress
-from sameface.model.decision.calibration_files import Calibrations
+from sameface.model.decision.calibration_files import Calibrations, share_files
 from sameface.model.decision.thresholds import Rule, Threshold, Thresholds
 from sameface.model.errors import CollectionNotFound, ModelMismatch, PersonNotFound
 from sameface.model.faces import Embedding, Floats
@@ -73,8 +73,12 @@ class Gallery(Roster):
         return self._indexes
 
     def load(self) -> None:
-        """Load the indexes of all collections of this recogniser, so that the first search is not slower."""
+        """Load the indexes of all collections of this recogniser, so that the first search is not slower.
+
+        Raises if another machine that shares the gallery would decide differently.
+        """
         self.store.refuse_read_only()
+        share_files(self.bundle, self.store)
         own = [each for each in self.store.collections.page() if each.identity == self.bundle.identity]
         self.indexes.warm_up(own if self.searches else [])
 

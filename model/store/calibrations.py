@@ -1,6 +1,7 @@
 """Calibrations that users made, in the store: by the identity of the bundle that they were measured with."""
 
 import time
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, delete, insert, select
@@ -10,7 +11,7 @@ from sameface.model.errors import AlreadyExists, CalibrationNotFound
 from sameface.model.store.access.audit import Entry, record_entry
 from sameface.model.store.databases.database import Database
 from sameface.model.store.databases.opening import peeking
-from sameface.model.store.databases.tables import calibrations, chosen_calibrations
+from sameface.model.store.databases.tables import about, calibrations, chosen_calibrations
 
 Contents: TypeAlias = dict[str, dict[str, Any]]  # calibrations as JSON objects, by name
 
@@ -53,6 +54,23 @@ class OwnCalibrations:
             connection.execute(delete(chosen_calibrations).where(chosen_calibrations.c.identity == identity))
             connection.execute(insert(chosen_calibrations).values(identity=identity, name=name))
             record_entry(connection, describe("choose_calibration", identity, name))
+
+    def note_files(self, identity: str, hashes: Mapping[str, str], *, replacing: bool) -> list[str]:
+        """Note the hashes of a bundle's files by name; returns the names already noted with another hash.
+
+        Only with `replacing` are those noted anew.
+        """
+        keys = {f"file {identity} {name}": name for name in hashes}
+        with self._database.writing(alone=True) as connection:
+            noted = {
+                row.key: row.value for row in connection.execute(select(about).where(about.c.key.in_(keys)))
+            }
+            others = sorted(keys[key] for key, value in noted.items() if value != hashes[keys[key]])
+            changed = keys.keys() if replacing else keys.keys() - noted.keys()
+            connection.execute(delete(about).where(about.c.key.in_(changed)))
+            for key in sorted(changed):
+                connection.execute(insert(about).values(key=key, value=hashes[keys[key]]))
+        return others
 
 
 def describe(action: str, identity: str, name: str) -> Entry:

@@ -16,7 +16,7 @@ from sameface.model.commands.console.options import AsJson, BundleName, Data, Da
 from sameface.model.commands.console.terminal import console, new_table, print_json
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.decision.calibration import Calibration
-from sameface.model.decision.calibration_files import Calibrations
+from sameface.model.decision.calibration_files import Calibrations, share_files
 from sameface.model.decision.rates import round_up, write_rate
 from sameface.model.errors import CalibrationRefused
 from sameface.model.store.records import write_time
@@ -134,3 +134,23 @@ def default(
         print_json({"default": found.name, "serve": command})
     else:
         show_next(found, command, in_use=True)
+
+
+@calibrations.command()
+def share(
+    bundle: BundleName, data: Data = DEFAULT_DATA, database: Database = None, as_json: AsJson = False
+) -> None:
+    """Have all machines that share the gallery decide by the bundle's files as they are on this one."""
+    opened = open_calibrations(bundle, DataFolder(data, database))
+    with closing(Store(DataFolder(data, database).gallery)) as store:
+        shared = share_files(opened.bundle, store, replacing=True)
+    if as_json:
+        print_json({"shared": shared})
+        return
+    folder = escape(str(opened.bundle.folder))
+    console.print(
+        f"{folder} counts now: copy it to the machines that have other files, which do not start until then."
+        if shared
+        else "The gallery is this machine's alone: set SAMEFACE_DATABASE, or --database.",
+        soft_wrap=True,
+    )

@@ -15,7 +15,7 @@ from sameface.model.decision.calibration_files import save_calibration
 from tests.conftest import Serve, address_of
 from tests.model.calibrated import calibrate_bundle, measure
 from tests.pictures import photo_of
-from tests.postgres_server import gallery_in
+from tests.postgres_server import ON_POSTGRES, gallery_in
 
 Command = Callable[..., "CompletedProcess[str]"]
 
@@ -128,3 +128,11 @@ def test_a_choice_that_is_gone_can_be_made_again(sameface: Command, home: Path) 
     assert in_use(sameface) == []
     assert sameface("calibrations", "default", "recogniser", "other").returncode == 0
     assert in_use(sameface) == ["other"]
+
+
+def test_the_files_of_a_machine_are_shared_with_the_others(sameface: Command) -> None:
+    done = sameface("calibrations", "share", "recogniser", "--json")
+    files = ["bundle.json", "calibrations/shipped.json"]
+    assert json.loads(done.stdout) == {"shared": files if ON_POSTGRES else []}
+    said = sameface("calibrations", "share", "recogniser").stdout
+    assert ("copy it to the machines" if ON_POSTGRES else "this machine's alone") in said
