@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, exists, func, select, update
 from sameface.model.faces import Keys
 from sameface.model.store.databases.database import Database, Now, database_of
 from sameface.model.store.databases.face_rows import to_block
-from sameface.model.store.databases.tables import changes, collections, faces
+from sameface.model.store.databases.tables import changes, collections, faces, people
 from sameface.model.store.records import Collection, FaceBlock, FaceChanges
 
 ROWS_AT_ONCE = 2_000
@@ -50,9 +50,9 @@ class Changes:
 
     def latest(self, collection: Collection) -> int:
         """The collection's revision in the newest state, even if this thread has pinned an older one."""
-        wanted = select(collections.c.revision).where(collections.c.key == collection.key)
         with self._database.newest() as connection:
-            return connection.execute(wanted).scalar_one_or_none() or 0
+            row = connection.execute(REVISION_OF, {"of": collection.key}).one_or_none()
+        return row.revision if row else 0
 
     def since(self, collection: Collection, sequence: int) -> Iterator[FaceChanges]:
         """The changes after the number `sequence`, in order, in blocks of up to `ROWS_AT_ONCE`.
@@ -189,6 +189,26 @@ def number_changes(
     last, now = connection.execute(NUMBER_CHANGES, values).one()
     database_of(connection).announce(collection.key)
     return last, now
+
+
+def number_newcomers(
+    connection: Connection, collection: Collection, *, more_people: int, more_faces: int
+) -> tuple[int, float, list[list[int]]]:
+    """Take a change number per new face, as `number_changes` does, and keys for new people and faces.
+
+    Returns the last number, the time by the database's clock, and the keys of people and of faces.
+    """
+    values = {
+        "of": collection.key,
+        "changes": more_faces,
+        "more_people": more_people,
+        "more_faces": more_faces,
+    }
+    database = database_of(connection)
+    drawn = {people: "more_people", faces: "more_faces"}
+    (last, now, *_), keys = database.update_and_draw(connection, NUMBER_CHANGES, values, drawn)
+    database.announce(collection.key)
+    return last, now, keys
 
 
 def describe_changes(

@@ -19,9 +19,9 @@ from sqlalchemy import (
 from sameface.model.actor import current_actor
 from sameface.model.errors import AlreadyExists, CollectionNotFound, RateLimited
 from sameface.model.store.access.api_key import ANYTHING
-from sameface.model.store.access.audit import Entry, record_entry
+from sameface.model.store.access.audit import Entry, Head, find_head, record_entry
 from sameface.model.store.databases.database import Database
-from sameface.model.store.databases.tables import collections
+from sameface.model.store.databases.tables import chains, collections
 from sameface.model.store.records import Binding, Collection
 
 # Built once: every search or write runs one, and SQLAlchemy takes longer to build it than SQLite to run it.
@@ -32,6 +32,14 @@ COLLECTION_NAMED = select(collections).where(
 LOCK_COLLECTION = (
     select(collections.c.key)
     .where((collections.c.key == bindparam("of")) & (collections.c.name == bindparam("name")))
+    .with_for_update()
+)
+
+# Both in one query: a database on a server is asked once less.
+LOCK_COLLECTION_AND_CHAIN = (
+    select(chains.c.chain, chains.c.number, chains.c.hash)
+    .join(collections, collections.c.key == bindparam("of"))
+    .where((collections.c.name == bindparam("name")) & (chains.c.chain == bindparam("chain")))
     .with_for_update()
 )
 
@@ -170,3 +178,12 @@ def refuse_gone(connection: Connection, collection: Collection) -> None:
     same = {"of": collection.key, "name": collection.name}
     if not connection.execute(LOCK_COLLECTION, same).first():
         raise CollectionNotFound(f"There is no collection {collection.name!r} any more.")
+
+
+def enter_collection(connection: Connection, collection: Collection) -> Head:
+    """Lock the collection, or raise if it is gone; returns the head of the connection's audit chain."""
+    wanted = {"of": collection.key, "name": collection.name, "chain": connection.info.get("chain")}
+    if row := connection.execute(LOCK_COLLECTION_AND_CHAIN, wanted).one_or_none():
+        return row.chain, row.number, row.hash
+    refuse_gone(connection, collection)
+    return find_head(connection)

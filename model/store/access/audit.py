@@ -11,9 +11,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, Select, bindparam, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, select
 
 from sameface.model.actor import Actor, current_actor
 from sameface.model.errors import EntryNotFound
@@ -21,17 +21,15 @@ from sameface.model.store.databases.database import Database, database_of
 from sameface.model.store.databases.tables import audit, chains
 from sameface.model.store.records import Collection, write_time
 
+# A chain's id, and the number and hash of its last entry.
+Head: TypeAlias = tuple[str, int, str]
+
 FIRST = ""  # the hash before the first entry of a chain
 DECISIONS = ("verify", "identify")
 COMPACT = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 # Built once: every change and every block of decisions runs them.
 HEAD_OF = select(chains).where(chains.c.chain == bindparam("of")).with_for_update()
-MOVE_HEAD = (
-    update(chains)
-    .where(chains.c.chain == bindparam("of"))
-    .values(number=bindparam("number"), hash=bindparam("hash"))
-)
 
 
 def take_time() -> float:
@@ -162,11 +160,10 @@ def record_entries(connection: Connection, entries: Sequence[Entry]) -> None:
     """Append entries to the chain of the connection, in their order."""
     if entries:
         rows = chain_entries(find_head(connection), entries)
-        database_of(connection).append(connection, {audit: rows})
-        move_head(connection, rows[-1])
+        database_of(connection).append(connection, {audit: rows, chains: [end_with(rows[-1])]})
 
 
-def chain_entries(head: tuple[str, int, str], entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def chain_entries(head: Head, entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """The rows of entries that come after the `head` of a chain, in their order."""
     chain, number, digest = head
     rows = []
@@ -178,12 +175,12 @@ def chain_entries(head: tuple[str, int, str], entries: Sequence[Entry]) -> list[
     return rows
 
 
-def move_head(connection: Connection, last: dict[str, Any]) -> None:
-    """Have the chain of the row `last` end with it."""
-    connection.execute(MOVE_HEAD, {"of": last["chain"], "number": last["number"], "hash": last["hash"]})
+def end_with(last: dict[str, Any]) -> dict[str, Any]:
+    """The row of `chains` for a chain whose last entry is the row `last`; `sealed` counts for a new chain."""
+    return {"chain": last["chain"], "number": last["number"], "hash": last["hash"], "sealed": 0}
 
 
-def find_head(connection: Connection) -> tuple[str, int, str]:
+def find_head(connection: Connection) -> Head:
     """The connection's chain, and the number and hash of its last entry; a new chain if it has none.
 
     A chain belongs to one connection of one process, which writes one transaction at a time: so it needs no
@@ -193,9 +190,8 @@ def find_head(connection: Connection) -> tuple[str, int, str]:
     row = connection.execute(HEAD_OF, {"of": chain}).one_or_none()
     if row:
         return chain, row.number, row.hash
-    chain = connection.info["chain"] = secrets.token_hex(8)
-    connection.execute(insert(chains).values(chain=chain, number=0, hash=FIRST, sealed=0))
-    return chain, 0, FIRST
+    connection.info["chain"] = secrets.token_hex(8)
+    return connection.info["chain"], 0, FIRST
 
 
 def describe_columns(entry_id: str, columns: dict[str, Any]) -> dict[str, Any]:

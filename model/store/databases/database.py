@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, Engine, Float, Table, insert
+from sqlalchemy import Connection, Engine, Float, Table, Update
 from sqlalchemy.sql.functions import FunctionElement
 
 from sameface.model.errors import StoreDamaged
@@ -15,6 +15,9 @@ from sameface.model.store.records import Collection, FaceBlock
 
 # By table: rows to insert; the first row of a table has all the columns that are to be set.
 Rows: TypeAlias = Mapping[Table, Sequence[Mapping[str, Any]]]
+
+# By table: the name of the value that says how many keys of it are to be drawn.
+DrawnKeys: TypeAlias = Mapping[Table, str]
 
 # The names of the locks between processes.
 OPENING = "opening"  # create the tables, or bring them to this version
@@ -24,8 +27,8 @@ UPKEEP = "lock"  # make drafts
 class Database(ABC):
     """One database, read in snapshots and written in turns, by any number of threads and processes.
 
-    `sqlite.py` and `postgres.py` each have one kind. All statements are portable: what only one kind knows is
-    behind the abstract methods, and in how it compiles `Text`, `Key` and `Now`.
+    `sqlite_database.py` and `postgres/postgres_database.py` each have one kind. All statements are portable:
+    what only one kind knows is behind the abstract methods, and in how it compiles `Text`, `Key` and `Now`.
     """
 
     read_only = False
@@ -63,14 +66,17 @@ class Database(ABC):
         """Have the keys of each table go on after its counter."""
 
     @abstractmethod
-    def draw_keys(self, connection: Connection, counts: Mapping[Table, int]) -> list[list[int]]:
-        """For each table as many new keys as `counts` says, in rising order."""
+    def update_and_draw(
+        self, connection: Connection, statement: Update, values: Mapping[str, Any], drawn: DrawnKeys
+    ) -> tuple[Sequence[Any], list[list[int]]]:
+        """The row that an UPDATE returns, and for each table of `drawn` its new keys in rising order.
 
+        There are as many keys as the value says that `drawn` names. A server is asked once for both.
+        """
+
+    @abstractmethod
     def append(self, connection: Connection, rows: Rows) -> None:
-        """Insert rows into tables, in the order of the tables."""
-        for table, some in rows.items():
-            if some:
-                connection.execute(insert(table).inline(), some)  # inline: no key is returned
+        """Insert rows into tables, in the order of the tables; those of `REPLACED` may replace one."""
 
     @abstractmethod
     def read_faces(self, connection: Connection, collection: Collection, rows: int) -> Iterator[FaceBlock]:

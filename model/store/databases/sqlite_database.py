@@ -1,13 +1,14 @@
 """A database in one file of SQLite: opened, read, written in turns, and scrubbed of what was deleted."""
 
+import json
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Update
 from sqlalchemy.ext.compiler import compiles
 
 from sameface.model.errors import StoreRefused
@@ -18,8 +19,9 @@ from sameface.model.files import (
     make_private_file,
     make_private_folder,
 )
-from sameface.model.store.databases.database import Database, Now
+from sameface.model.store.databases.database import Database, DrawnKeys, Now, Rows
 from sameface.model.store.databases.face_rows import select_faces, to_block
+from sameface.model.store.databases.new_rows import list_values, write_insert
 from sameface.model.store.databases.sqlite import (
     WRITABLE,
     choose_mode,
@@ -90,11 +92,26 @@ class SqliteDatabase(Database):
         rows = connection.exec_driver_sql("SELECT name, seq FROM sqlite_sequence")
         return {row.name: row.seq for row in rows}
 
-    def draw_keys(self, connection: Connection, counts: Mapping[Table, int]) -> list[list[int]]:
-        """The keys after the last ones that were drawn: whoever writes is alone, and SQLite counts them."""
+    def update_and_draw(
+        self, connection: Connection, statement: Update, values: Mapping[str, Any], drawn: DrawnKeys
+    ) -> tuple[Sequence[Any], list[list[int]]]:
+        """The row that an UPDATE returns, and for each table the keys after the last ones that were drawn.
+
+        Whoever writes is alone, and SQLite counts them.
+        """
         last = self.read_counters(connection)
-        first = {table: last.get(table.name, 0) + 1 for table in counts}
-        return [list(range(first[table], first[table] + count)) for table, count in counts.items()]
+        first = {table: last.get(table.name, 0) + 1 for table in drawn}
+        keys = [list(range(first[table], first[table] + values[name])) for table, name in drawn.items()]
+        return connection.execute(statement, values).one(), keys
+
+    def append(self, connection: Connection, rows: Rows) -> None:
+        """Insert rows into tables, in the order of the tables; those of `REPLACED` may replace one."""
+        for table, some in rows.items():
+            if some:
+                columns = list(some[0])
+                statement = write_insert(table, columns, [["?"] * len(columns)])
+                values = [tuple(row) for row in list_values(table, some, json.dumps)]
+                connection.exec_driver_sql(statement, values)
 
     def set_counters(self, connection: Connection, counters: dict[str, int]) -> None:
         """Have the keys of each table go on after its counter."""

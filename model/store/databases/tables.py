@@ -265,6 +265,9 @@ feeds = Table(
     Column("mark", Key, nullable=False),  # the key of the entity in Milvus that says so; 0: nothing is there
 )
 
+# By table: the columns that a row replaces if its key is there already; other tables refuse such a row.
+REPLACED = {chains: ("number", "hash")}
+
 # By table: the column whose values the database counts up.
 COUNTED = {
     table.name: table.autoincrement_column.name

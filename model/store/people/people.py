@@ -9,12 +9,11 @@ from sameface.model.errors import FaceNotFound, PersonNotFound
 from sameface.model.faces import Floats
 from sameface.model.store.access.audit import Entry, record_entry
 from sameface.model.store.changes import record_changes
-from sameface.model.store.collections import has_quota, refuse_gone, refuse_over_quota
+from sameface.model.store.collections import enter_collection, has_quota, refuse_gone, refuse_over_quota
 from sameface.model.store.databases.database import Database
 from sameface.model.store.databases.face_rows import read_embeddings
 from sameface.model.store.databases.tables import faces, people
-from sameface.model.store.idempotency import find_responses
-from sameface.model.store.people.newcomers import add_people, find_people
+from sameface.model.store.people.newcomers import find_known, find_new, find_people, insert_newcomers
 from sameface.model.store.records import (
     Collection,
     NewFace,
@@ -43,15 +42,17 @@ class People:
         for it is returned, by its key.
         """
         with self._database.writing(alone=has_quota("faces")) as connection:
-            refuse_gone(connection, collection)
+            head = enter_collection(connection, collection)
             keys = [response.idempotency_key for response in responses]
-            earlier = find_responses(connection, collection, keys)
+            ids = [newcomer.person_id for newcomer in newcomers]
+            known, earlier = find_known(connection, collection, ids, keys)
             if earlier:
                 pairs = zip(newcomers, responses, strict=True)
                 newcomers = [new for new, response in pairs if response.idempotency_key not in earlier]
                 responses = [each for each in responses if each.idempotency_key not in earlier]
             refuse_over_quota(connection, "faces", sum(len(newcomer.faces) for newcomer in newcomers))
-            add_people(connection, collection, newcomers, responses)
+            new = find_new(collection, known.keys(), newcomers)
+            insert_newcomers(connection, collection, known, newcomers, new, responses, head)
         return earlier
 
     def get(self, collection: Collection, person_id: str) -> Person:

@@ -2,7 +2,7 @@
 
 import select as waiting
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -10,17 +10,17 @@ from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
-from sqlalchemy import Connection, Engine, Table, create_engine, event, text
+from sqlalchemy import Connection, Engine, Update, create_engine, event, text
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.ext.compiler import compiles
 
 from sameface.model.data_folder import SharedGallery
 from sameface.model.errors import StoreRefused, StoreUnavailable
-from sameface.model.store.databases.database import Database, Now, Rows
+from sameface.model.store.databases.database import Database, DrawnKeys, Now, Rows
 from sameface.model.store.databases.postgres.notices import Announcer, Connect, listen
 from sameface.model.store.databases.postgres.postgres_errors import NO_URL, name_failure, unavailable
-from sameface.model.store.databases.postgres.postgres_rows import append_rows, copy_faces, draw_keys
+from sameface.model.store.databases.postgres.postgres_rows import add_keys, append_rows, copy_faces
 from sameface.model.store.databases.tables import COUNTED, Text
 from sameface.model.store.records import Collection, FaceBlock
 
@@ -66,7 +66,12 @@ class PostgresDatabase(Database):
         self._connect = partial(connect, read_url(place.url))
         self._announcer = Announcer(self._connect)
         self._writer = open_engine(self._connect).execution_options(database=self)
-        self._autocommit = self._writer.execution_options(isolation_level="AUTOCOMMIT")
+        self._autocommit = open_engine(
+            self._connect,
+            isolation_level="AUTOCOMMIT",
+            pool_reset_on_return=None,
+            skip_autocommit_rollback=True,
+        )
         self.reader = self._writer.execution_options(
             isolation_level="REPEATABLE READ", postgresql_readonly=True
         )
@@ -110,7 +115,8 @@ class PostgresDatabase(Database):
     @contextmanager
     def claimed(self) -> Iterator[Connection]:
         """The only connection to the database, in no transaction; raises if anybody else has it open."""
-        self._writer.dispose()  # this process's other connections have it open, too
+        for engine in (self._autocommit, self._writer):
+            engine.dispose()  # this process's other connections have it open, too
         with self._writer.connect() as connection:
             connection.detach()
             connection.execute(text(CLAIM))
@@ -138,9 +144,12 @@ class PostgresDatabase(Database):
             if counters[table]:
                 connection.execute(last, {"table": table, "column": column, "last": counters[table]})
 
-    def draw_keys(self, connection: Connection, counts: Mapping[Table, int]) -> list[list[int]]:
-        """For each table as many new keys as `counts` says, all in one statement."""
-        return draw_keys(connection, counts)
+    def update_and_draw(
+        self, connection: Connection, statement: Update, values: Mapping[str, Any], drawn: DrawnKeys
+    ) -> tuple[Sequence[Any], list[list[int]]]:
+        """The row that an UPDATE returns, which also has the new keys of each table of `drawn`."""
+        row = connection.execute(add_keys(statement, tuple(drawn.items())), dict(values)).one()
+        return row, list(row[-len(drawn) :])
 
     def append(self, connection: Connection, rows: Rows) -> None:
         """Insert rows into tables: a few by one statement for all tables, many by COPY."""
@@ -188,7 +197,8 @@ class PostgresDatabase(Database):
     def close(self) -> None:
         """Close all connections."""
         self._announcer.close()
-        self._writer.dispose()
+        for engine in (self._autocommit, self._writer):
+            engine.dispose()
 
 
 def read_url(url: str) -> dict[str, Any]:
@@ -199,7 +209,7 @@ def read_url(url: str) -> dict[str, Any]:
         raise StoreRefused(NO_URL) from None
 
 
-def open_engine(open_connection: Connect) -> Engine:
+def open_engine(open_connection: Connect, **options: Any) -> Engine:
     """An engine whose connections are pooled, and opened when they are needed."""
     engine = create_engine(
         "postgresql+psycopg://",
@@ -208,6 +218,7 @@ def open_engine(open_connection: Connect) -> Engine:
         pool_size=POOL,
         max_overflow=-1,
         pool_use_lifo=True,
+        **options,
     )
     event.listen(engine, "checkout", refuse_closed)
 

@@ -1,28 +1,35 @@
 """How PostgreSQL takes rows: a few of several tables by one statement, many by COPY; and draws keys."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from itertools import chain, islice
+from functools import cache, lru_cache
+from itertools import chain, count, islice
 from typing import Any
 
 import numpy as np
+import psycopg
 from psycopg.types.json import Json
 from sqlalchemy import (
     JSON,
     BigInteger,
     Boolean,
     Column,
+    ColumnElement,
     Connection,
     Float,
     Integer,
     LargeBinary,
     String,
     Table,
+    Update,
+    bindparam,
+    func,
+    select,
 )
 from sqlalchemy.types import TypeEngine
 
 from sameface.model.store.databases.database import Rows, damaged
-from sameface.model.store.databases.tables import COUNTED
+from sameface.model.store.databases.new_rows import list_values, write_insert
+from sameface.model.store.databases.tables import COUNTED, REPLACED
 from sameface.model.store.records import Collection, FaceBlock
 
 COPIED_ROWS = 20  # of a table: from so many on, COPY is faster than INSERT
@@ -51,7 +58,7 @@ COPIED_FACE = [
 END = b"\xff\xff"
 
 # Of rows to insert: the table, its columns, and how many rows it gets.
-Shape = tuple[str, tuple[str, ...], int]
+Shape = tuple[Table, tuple[str, ...], int]
 
 
 def append_rows(connection: Connection, rows: Rows) -> None:
@@ -59,11 +66,14 @@ def append_rows(connection: Connection, rows: Rows) -> None:
     tables = [table for table, some in rows.items() if some]
     if any(len(rows[table]) >= COPIED_ROWS for table in tables):
         for table in tables:
-            copy_rows(connection, table, rows[table])
-    elif tables:
-        shapes = tuple((table.name, tuple(rows[table][0]), len(rows[table])) for table in tables)
-        values = [value for table in tables for row in adapt(table, rows[table]) for value in row]
-        connection.exec_driver_sql(write_insert(shapes), tuple(values))
+            if table not in REPLACED:  # COPY only adds
+                copy_rows(connection, table, rows[table])
+        tables = [table for table in tables if table in REPLACED]
+    if tables:
+        shapes = tuple((table, tuple(rows[table][0]), len(rows[table])) for table in tables)
+        values = [value for table in tables for row in list_values(table, rows[table], Json) for value in row]
+        driver: Any = connection.connection.dbapi_connection
+        psycopg.RawCursor(driver).execute(write_inserts(shapes), values)  # sent as it is
 
 
 def copy_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -72,7 +82,7 @@ def copy_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, 
     copy = f"COPY {table.name} ({', '.join(rows[0])}) FROM STDIN (FORMAT BINARY)"
     with driver.cursor() as cursor, cursor.copy(copy) as target:
         target.set_types([name_type(table.columns[name]) for name in rows[0]])
-        for row in adapt(table, rows):
+        for row in list_values(table, rows, Json):
             target.write_row(row)
 
 
@@ -100,47 +110,26 @@ def name_type(column: Column[Any]) -> str:
     return next(name for kind, name in TYPES.items() if isinstance(column.type, kind))
 
 
-def adapt(table: Table, rows: Sequence[Mapping[str, Any]]) -> Iterator[list[Any]]:
-    """The values of rows as the driver wants them; None is null in a column of JSON that may be null."""
-    names = list(rows[0])
-    is_json = [isinstance(table.columns[name].type, JSON) for name in names]
-    if not any(is_json):
-        yield from ([row[name] for name in names] for row in rows)
-        return
-    may_lack = [bool(table.columns[name].nullable) for name in names]
-    for row in rows:
-        yield [
-            Json(row[name]) if json and not (null and row[name] is None) else row[name]
-            for name, json, null in zip(names, is_json, may_lack, strict=True)
-        ]
-
-
 @lru_cache(SHAPES)
-def write_insert(shapes: Sequence[Shape]) -> str:
+def write_inserts(shapes: Sequence[Shape]) -> str:
     """One statement that inserts rows of these shapes, each value a placeholder."""
-    inserts = [
-        f"INSERT INTO {name} ({', '.join(columns)}) VALUES "
-        + ", ".join([f"({', '.join(['%s'] * len(columns))})"] * count)
-        for name, columns, count in shapes
-    ]
+    numbers = count(1)
+    inserts = []
+    for table, columns, many in shapes:
+        rows = [[f"${next(numbers)}" for _ in columns] for _ in range(many)]
+        inserts.append(write_insert(table, columns, rows))
     before = ", ".join(f"i{place} AS ({insert})" for place, insert in enumerate(inserts[:-1]))
     return f"WITH {before} {inserts[-1]}" if before else inserts[-1]
 
 
-def draw_keys(connection: Connection, counts: Mapping[Table, int]) -> list[list[int]]:
-    """For each table as many new keys as `counts` says, in rising order, all in one statement."""
-    drawn: list[list[int]] = [[] for _ in counts]
-    statement = draw_from(tuple(table.name for table in counts))
-    for place, key in connection.exec_driver_sql(statement, tuple(counts.values())):
-        drawn[place].append(key)
-    return drawn
+@cache
+def add_keys(statement: Update, drawn: tuple[tuple[Table, str], ...]) -> Update:
+    """An UPDATE of one row that also returns as many new keys of each table as the value named says."""
+    return statement.returning(*(draw_keys(table, name) for table, name in drawn))
 
 
-@lru_cache(SHAPES)
-def draw_from(tables: Sequence[str]) -> str:
-    """One statement that draws keys of these tables, with a placeholder for each number of keys."""
-    return " UNION ALL ".join(
-        f"SELECT {place}, nextval(pg_get_serial_sequence('{name}', '{COUNTED[name]}'))"
-        " FROM generate_series(1, %s)"
-        for place, name in enumerate(tables)
-    )
+def draw_keys(table: Table, name: str) -> ColumnElement[Any]:
+    """An array of new keys of a table, as many as the value `name` says, in rising order."""
+    sequence = func.pg_get_serial_sequence(table.name, COUNTED[table.name])
+    numbers = func.generate_series(1, bindparam(name)).table_valued("number")
+    return func.array(select(func.nextval(sequence)).select_from(numbers).scalar_subquery())

@@ -1,0 +1,35 @@
+"""Rows to insert, as the drivers of both databases take them: many at once, past SQLAlchemy."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import JSON, Table
+
+from sameface.model.store.databases.tables import REPLACED
+
+
+def write_insert(table: Table, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """The INSERT of rows of placeholders; one into a table of `REPLACED` replaces a row of the same key."""
+    values = ", ".join(f"({', '.join(row)})" for row in rows)
+    statement = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES {values}"
+    if table not in REPLACED:
+        return statement
+    changes = ", ".join(f"{name} = excluded.{name}" for name in REPLACED[table])
+    return f"{statement} ON CONFLICT ({table.primary_key.columns[0].name}) DO UPDATE SET {changes}"
+
+
+def list_values(
+    table: Table, rows: Sequence[Mapping[str, Any]], to_json: Callable[[Any], Any]
+) -> Iterator[list[Any]]:
+    """The values of each row, those of JSON by `to_json`; None is null where JSON may be null."""
+    names = list(rows[0])
+    is_json = [isinstance(table.columns[name].type, JSON) for name in names]
+    if not any(is_json):
+        yield from ([row[name] for name in names] for row in rows)
+        return
+    may_lack = [bool(table.columns[name].nullable) for name in names]
+    for row in rows:
+        yield [
+            to_json(row[name]) if json and not (null and row[name] is None) else row[name]
+            for name, json, null in zip(names, is_json, may_lack, strict=True)
+        ]
