@@ -1,9 +1,10 @@
 """Clients that enrol, forget and search through several hosts, and know what they were promised."""
 
+import json
 import random
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import httpx
 import numpy as np
@@ -13,6 +14,7 @@ from tests.networks import DIMENSION
 
 STAFF = "/v1/collections/staff"
 TIMEOUT_SECONDS = 8.0
+PAUSE_SECONDS = 0.1  # after a request that nobody answered
 SAME = 0.999  # the similarity of an embedding to itself
 
 
@@ -82,6 +84,7 @@ class Client:
             self.unanswered += 1
             if uncertain:
                 self.uncertain.add(uncertain)
+            time.sleep(PAUSE_SECONDS)
             return None
         assert answer.status_code == expected, f"{method} {path}: {answer.text}"
         self.answered += 1
@@ -98,6 +101,28 @@ def list_everybody(base_url: str) -> set[str]:
             everyone |= {person["person_id"] for person in page["items"]}
             cursor = page["next_cursor"]
     return everyone
+
+
+def find_everybody(base_url: str, people: Mapping[str, np.ndarray], seconds: float = 60) -> set[str]:
+    """Who of `people` is found by the embedding they were enrolled with; waits while the index is away."""
+    lines = [json.dumps({"id": each, "embedding": row.tolist()}) for each, row in people.items()]
+    headers = {"Content-Type": "application/x-ndjson"}
+    until = time.monotonic() + seconds
+    with httpx.Client(base_url=base_url, timeout=120) as client:
+        while True:
+            said = client.post(f"{STAFF}/identify/batch", content="\n".join(lines), headers=headers)
+            answers = [json.loads(line) for line in said.text.splitlines()]
+            if not any("error" in each for each in answers):
+                break
+            assert time.monotonic() < until, said.text[:1000]
+            time.sleep(1)
+    assert len(answers) == len(people)
+    return {
+        each["id"]
+        for each in answers
+        for candidate in each["results"][0]["candidates"]
+        if candidate["person_id"] == each["id"] and candidate["similarity"] > SAME
+    }
 
 
 def is_ready(base_url: str) -> bool:

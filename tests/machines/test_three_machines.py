@@ -1,28 +1,29 @@
-"""Three machines: hosts are killed and cut off, PostgreSQL is restarted, and nothing is lost.
+"""Three machines: hosts are killed and cut off, PostgreSQL and Milvus fall over, and nothing is lost.
 
 `make torture` runs it for five minutes (SAMEFACE_SECONDS); it needs root, for network namespaces.
 """
 
 import os
-import random
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
 
-from tests.machines.clients import STAFF, Client, is_ready, list_everybody, run_all
-from tests.machines.hosts import PostgresHost, SamefaceHost
+from benchmarks.rivals.milvus_server import MilvusServer
+from tests.machines.clients import STAFF, Client, find_everybody, is_ready, list_everybody, run_all
+from tests.machines.hosts import PostgresHost, SamefaceHost, start_milvus
 from tests.machines.network import Network
+from tests.machines.trouble import RESTARTS, Trouble
 
 SECONDS = float(os.environ.get("SAMEFACE_SECONDS", "20"))
 CLIENTS = 8
-RESTARTS = 5  # of PostgreSQL
 READY_SECONDS = 90
 
-pytestmark = pytest.mark.timeout(SECONDS + 400)
+pytestmark = pytest.mark.timeout(SECONDS + 500)
 
 
 @pytest.fixture
@@ -39,12 +40,26 @@ def database(network: Network) -> Iterator[PostgresHost]:
     host.remove()
 
 
+@pytest.fixture(params=["faiss", "milvus"])
+def milvus(
+    request: pytest.FixtureRequest, network: Network, database: PostgresHost, tmp_path: Path
+) -> Iterator[MilvusServer | None]:
+    """Milvus on the database's host, or None: the hosts then search with FAISS."""
+    server = start_milvus(network, database, tmp_path / "milvus") if request.param == "milvus" else None
+    yield server
+    if server:
+        server.kill()
+
+
 @pytest.fixture
 def hosts(
-    network: Network, database: PostgresHost, data: Path, tmp_path: Path
+    network: Network, database: PostgresHost, milvus: MilvusServer | None, data: Path, tmp_path: Path
 ) -> Iterator[list[SamefaceHost]]:
+    settings = {"SAMEFACE_DATABASE": database.url}
+    if milvus:
+        settings |= {"SAMEFACE_INDEX": "milvus", "SAMEFACE_MILVUS_URI": milvus.uri}
     models = data / "models"
-    made = [SamefaceHost(network, name, tmp_path / name, models, database.url) for name in ("one", "two")]
+    made = [SamefaceHost(network, name, tmp_path / name, models, settings) for name in ("one", "two")]
     for host in made:
         host.start()
     yield made
@@ -68,33 +83,8 @@ def wait_until_ready(network: Network, hosts: list[SamefaceHost]) -> None:
             time.sleep(0.2)
 
 
-def trouble(network: Network, database: PostgresHost, hosts: list[SamefaceHost], until: float) -> list[str]:
-    """Kill, cut off and restart by turns until the time is over; returns what was done."""
-    chance, done = random.Random(1), []
-    restarts = 0
-    step = (until - time.monotonic()) / (2 * RESTARTS + 1)
-    for turn in range(2 * RESTARTS):
-        host = hosts[chance.randrange(len(hosts))]
-        if turn % 2 == 0:
-            database.control("restart", "-m", "immediate" if restarts % 2 else "fast")
-            restarts += 1
-            done.append("restart")
-        elif turn % 4 == 1:
-            host.kill()
-            time.sleep(step / 4)
-            host.start()
-            done.append("kill")
-        else:
-            network.cut(host.name)
-            time.sleep(step / 2)
-            network.join(host.name)
-            done.append("cut")
-        time.sleep(max(0.0, step * chance.uniform(0.3, 0.7)))
-    return done
-
-
 def test_nothing_is_missed_and_nobody_deleted_is_answered(
-    network: Network, database: PostgresHost, hosts: list[SamefaceHost]
+    network: Network, database: PostgresHost, milvus: MilvusServer | None, hosts: list[SamefaceHost]
 ) -> None:
     network.add("clients")
     wait_until_ready(network, hosts)
@@ -103,30 +93,43 @@ def test_nothing_is_missed_and_nobody_deleted_is_answered(
     until = time.monotonic() + SECONDS
     addresses = [host.base_url for host in hosts]
     clients = [Client(addresses, number, until) for number in range(CLIENTS)]
-    done: list[str] = []
-    troubling = threading.Thread(target=lambda: done.extend(trouble(network, database, hosts, until)))
-    run_all([*(network.thread("clients", client.work) for client in clients), troubling])
-    assert [fault for client in clients for fault in client.faults] == []
-    assert done.count("restart") == RESTARTS
-
-    wait_until_ready(network, hosts)
-    enrolled, deleted, uncertain = (
-        set().union(*(getattr(client, name) for client in clients))
-        for name in ("enrolled", "deleted", "uncertain")
+    trouble = Trouble(network, database, hosts, milvus, until)
+    run_all(
+        [
+            *(network.thread("clients", client.work) for client in clients),
+            threading.Thread(target=trouble.make),
+        ]
     )
-    for address in addresses:
+    print(f"\n{SECONDS:.0f} s: {', '.join(trouble.done)}")
+    assert [fault for client in clients for fault in client.faults] == []
+    assert sum("PostgreSQL" in each for each in trouble.done) == RESTARTS
+    wait_until_ready(network, hosts)
+    expect_what_was_promised(network, hosts, clients)
+
+
+def expect_what_was_promised(network: Network, hosts: list[SamefaceHost], clients: list[Client]) -> None:
+    """Each host lists and finds everybody who was acknowledged, nobody who was deleted, and checks clean."""
+    enrolled: dict[str, np.ndarray] = {}
+    deleted: dict[str, np.ndarray] = {}
+    for client in clients:
+        enrolled |= client.enrolled
+        deleted |= client.deleted
+    uncertain = set().union(*(client.uncertain for client in clients))
+    for address in [host.base_url for host in hosts]:
         everybody = on(network, "clients", lambda address=address: list_everybody(address))
-        assert enrolled <= everybody
-        assert not deleted & everybody
-        assert everybody <= enrolled | uncertain
+        assert enrolled.keys() <= everybody
+        assert not deleted.keys() & everybody
+        assert everybody <= enrolled.keys() | uncertain
+        found = on(network, "clients", lambda address=address: find_everybody(address, enrolled | deleted))
+        assert found == enrolled.keys()
     for host in hosts:
         host.check()
     answered, unanswered = (
         sum(getattr(each, name) for each in clients) for name in ("answered", "unanswered")
     )
     print(
-        f"\n{SECONDS:.0f} s: {answered} requests answered, {unanswered} not; {len(enrolled)} enrolled, "
-        f"{len(deleted)} forgotten, {len(uncertain)} uncertain; {', '.join(done)}"
+        f"{answered} requests answered, {unanswered} not; {len(enrolled)} enrolled, {len(deleted)} forgotten,"
+        f" {len(uncertain)} uncertain; `gallery check` is clean on both hosts"
     )
     assert answered > 5 * SECONDS
     assert len(deleted) > 5
