@@ -28,11 +28,17 @@ from sameface.model.runtime import graph_rewrites as graph
 from sameface.model.runtime import openvino as openvino_session
 from sameface.model.runtime.device import available_cores
 from sameface.model.runtime.openvino import OpenVinoSession
+from sameface.model.runtime.precision.choice import AUTO, Precision, bf16_fault
 from sameface.model.runtime.prepare_graph import PARITY, prepare_graph
 from sameface.model.runtime.variants import WORTHWHILE
 
 DETECTOR_SIDE = 256  # photos of 250 x 250, as in LFW, are padded to this side
 ORT = "ONNX Runtime"
+ENGINES = {  # by engine and precision in a report
+    ("onnxruntime", "exact"): ORT,
+    ("openvino", "exact"): "OpenVINO",
+    ("openvino", "bf16"): "OpenVINO in bf16",
+}
 PUBLISHED = "shapes freed"  # the published graph with dynamic shapes and no other change
 Run = Callable[[Floats], Any]
 
@@ -99,11 +105,18 @@ def list_ways(bundle: Bundle) -> Iterator[Way]:
     for (variant, network), (sessions, threads, batch) in itertools.product(list_graphs(bundle), shapes):
         runs = [open_onnx(network, threads) for _ in range(sessions)]
         yield Way(ORT, variant, sessions, threads, batch, runs)
-    if openvino_session.find_version():
-        freed = dict(list_graphs(bundle))[PUBLISHED]
-        for sessions in dict.fromkeys((1, cores)):
-            runs = [open_openvino(freed) for _ in range(sessions)]
-            yield Way("OpenVINO", PUBLISHED, sessions, 1, 1, runs)
+    freed = dict(list_graphs(bundle))[PUBLISHED]
+    for precision, sessions in itertools.product(list_precisions(bundle), dict.fromkeys((1, cores))):
+        runs = [open_openvino(freed, precision) for _ in range(sessions)]
+        yield Way(ENGINES["openvino", precision], PUBLISHED, sessions, 1, 1, runs)
+
+
+def list_precisions(bundle: Bundle) -> list[str]:
+    """The precisions in which OpenVINO may run the network here: none where it is not installed."""
+    if not openvino_session.find_version():
+        return []
+    lower = bundle.contract.kind == "recogniser" and bf16_fault() is None
+    return ["exact", "bf16"] if lower else ["exact"]
 
 
 def list_graphs(bundle: Bundle) -> list[tuple[str, bytes]]:
@@ -130,9 +143,9 @@ def open_onnx(network: bytes, threads: int) -> Run:
     return lambda pixels: session.run(None, {name: pixels})
 
 
-def open_openvino(network: bytes) -> Run:
+def open_openvino(network: bytes, precision: str) -> Run:
     """A session of OpenVINO with one thread."""
-    session = OpenVinoSession(network)
+    session = OpenVinoSession(network, precision)
     name = session.input_name
     return lambda pixels: session.run(None, {name: pixels})
 
@@ -158,10 +171,10 @@ def measure(way: Way, sample: Floats, seconds: float) -> float:
     return sum(done) / (time.perf_counter() - started)
 
 
-def find_picked(bundle: Bundle, cache: Path, ways: Iterable[Way]) -> Way:
+def find_picked(bundle: Bundle, cache: Path, ways: Iterable[Way], precision: Precision = AUTO) -> Way:
     """The way that `prepare_graph` chooses for the server."""
-    _, report = prepare_graph(bundle, "cpu", cache)
-    engine = {"onnxruntime": ORT, "openvino": "OpenVINO"}[report["engine"]]
+    _, report = prepare_graph(bundle, "cpu", cache, precision)
+    engine = ENGINES[report["engine"], report["precision"]]
     variant = "PRelu split" if report["split_prelu"] else PUBLISHED
     wanted = (engine, variant, available_cores(), 1, report["batch_size"])
     return next(
@@ -180,8 +193,9 @@ def explain(ways: list[Way], chosen: Way) -> str:
     shares = [f"{name} {max(rate) / chosen.rate:.2f}" for name, rate in rates.items() if rate]
     return (
         f"serve picks {chosen.engine}, {chosen.variant}, a session per core: the fastest of those whose "
-        f"outputs are the published ones to {PARITY:g}; a rewrite or another engine must take "
-        f"{1 - WORTHWHILE:.0%} less time. Of its speed has, at best: {', '.join(shares)}."
+        f"outputs are the published ones to {PARITY:g}, or in bf16 proved by faces; "
+        f"a rewrite or another engine must take {1 - WORTHWHILE:.0%} less time. "
+        f"Of its speed has, at best: {', '.join(shares)}."
     )
 
 

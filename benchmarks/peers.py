@@ -1,15 +1,16 @@
 """How fast is a verification, next to the networks alone and to its peers OpenCV and deepface?
 
 All have the same photos and weights and run by turns, so that the machine's noise hits all alike: sameface
-over HTTP; OpenCV in process, the newest and the newest of version 4, with its own threads and with a caller
-per core; the REST server of deepface with one worker, as its own script starts it, and with one per core.
-Every peer is installed into its own virtual environment in the data folder's cache.
+over HTTP, with its defaults, exact, and with a bundle of eight bits; OpenCV in process, the newest and the
+newest of version 4, with its own threads and with a caller per core; the REST server of deepface with one
+worker, as its own script starts it, and with one per core. Every peer is installed into its own virtual
+environment in the data folder's cache. The limit of a server is its own networks, as it runs them.
 
-    python -m benchmarks.peers LFW_FOLDER [--data ~/.sameface] [--seconds 2.5] [--rounds 8]
+    python -m benchmarks.peers LFW_FOLDER [--int8 BUNDLE] [--data ~/.sameface] [--seconds 2.5] [--rounds 8]
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -20,7 +21,15 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.limit import Way, count_verifications, draw_sample, find_picked, list_ways, measure
+from benchmarks.limit import (
+    ENGINES,
+    Way,
+    count_verifications,
+    draw_sample,
+    find_picked,
+    list_ways,
+    measure,
+)
 from benchmarks.rivals import deepface, opencv
 from benchmarks.rivals.environments import ask_version, build_environment
 from benchmarks.shared.lfw import read_lfw
@@ -31,9 +40,28 @@ from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.data_folder import DataFolder
 from sameface.model.measurement.lfw_pairs import Pair
 from sameface.model.runtime.device import available_cores
+from sameface.model.runtime.precision.choice import AUTO, EXACT, Precision
 
 CLIENTS = (1, 4, 16)
 Bundles = tuple[Bundle, Bundle]  # detector, recogniser
+
+
+@dataclass(slots=True)
+class Networks:
+    """A detector and a recogniser as a server runs them, and their verifications per second in each round."""
+
+    name: str
+    bundles: Bundles
+    ways: list[Way]
+    limits: list[float] = field(default_factory=list)
+
+    def measure(self, seconds: float) -> None:
+        """Add the verifications per second if only the networks ran."""
+        detector, recogniser = (
+            measure(way, draw_sample(bundle), seconds)
+            for way, bundle in zip(self.ways, self.bundles, strict=True)
+        )
+        self.limits.append(count_verifications(detector, recogniser))
 
 
 @dataclass(slots=True)
@@ -44,6 +72,7 @@ class Row:
     ask: Callable[..., Load]  # takes `seconds` or `count`, after which the load ends
     ask_every_pair: Callable[[], Load]  # cached: all rows of one server share it
     verdict: str  # the field of an answer that says whether it is the same person
+    networks: Networks
     loads: list[Load] = field(default_factory=list)
 
     def middle(self, figure: Callable[[Load], float]) -> float:
@@ -62,40 +91,59 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("lfw", type=Path)
     arguments.add_argument("--data", type=Path, default=Path("~/.sameface").expanduser())
+    arguments.add_argument("--int8", type=Path, help="a bundle of eight bits")
     arguments.add_argument("--seconds", type=float, default=2.5)
     arguments.add_argument("--rounds", type=int, default=8)
     options = arguments.parse_args()
     machine = describe_machine()
     pairs, folder = read_lfw(options.lfw)[::15], DataFolder(options.data)
-    bundles = load_bundle(folder.detector), load_bundle(folder.recognizer)
-    ways = [find_picked(bundle, folder.cache, list_ways(bundle)) for bundle in bundles]
-    limits = []
     with ExitStack() as opened:
-        rows = [
-            *list_own(opened, options.data, pairs),
-            *list_opencv(folder.cache / "peers", bundles, pairs),
-            *list_deepface(opened, folder.cache / "peers", bundles, pairs),
-        ]
+        rows = list(list_own(opened, folder, pairs, options.int8))
+        default = rows[0].networks
+        rows += list_opencv(folder.cache / "peers", default, pairs)
+        rows += list_deepface(opened, folder.cache / "peers", default, pairs)
         for row in rows:
             row.ask_every_pair()  # which also is the warm-up
+        every = {id(row.networks): row.networks for row in rows}.values()
         for _ in track(range(options.rounds), transient=True):
-            limits.append(measure_limit(ways, bundles, options.seconds))
+            for networks in every:
+                networks.measure(options.seconds)
             for row in rows:
                 row.loads.append(row.ask(seconds=options.seconds))
-    Console(width=150).print(machine, describe(rows, limits, pairs))
+    Console(width=150).print(machine, describe(rows, list(every), pairs))
 
 
-def list_own(opened: ExitStack, data: Path, pairs: list[Pair]) -> Iterator[Row]:
-    """The server of sameface with its defaults, and with one worker per core."""
+def list_own(opened: ExitStack, folder: DataFolder, pairs: list[Pair], int8: Path | None) -> Iterator[Row]:
+    """The server of sameface with its defaults, with one worker per core, exact, and with eight bits."""
     requests = [verify_request(pair.probe, pair.reference) for pair in pairs]
-    for flags in ((), ("--workers", str(available_cores()))):
-        server = opened.enter_context(serve(data, *flags))
-        yield from list_clients(" ".join(("sameface serve", *flags)), server, requests, "same_person")
+    default = load_bundle(folder.recognizer)
+    networks = open_networks("the networks alone", folder, default)
+    offers: list[tuple[Networks, tuple[str, ...]]] = [
+        (networks, ()),
+        (networks, ("--workers", str(available_cores()))),
+    ]
+    if networks.ways[1].engine == ENGINES["openvino", "bf16"]:
+        exact = open_networks("the networks alone, exact", folder, default, EXACT)
+        offers.append((exact, ("--precision", "exact")))
+    if int8:
+        eight = open_networks("the networks alone, eight bits", folder, load_bundle(int8))
+        offers.append((eight, ("--recognizer", str(int8))))
+    for own, flags in offers:
+        server = opened.enter_context(serve(folder.root, *flags))
+        name = " ".join(("sameface serve", *(Path(flag).name for flag in flags)))
+        yield from list_clients(name, server, requests, "same_person", own)
 
 
-def list_opencv(place: Path, bundles: Bundles, pairs: list[Pair]) -> Iterator[Row]:
+def open_networks(name: str, folder: DataFolder, recogniser: Bundle, precision: Precision = AUTO) -> Networks:
+    """The detector and a recogniser, each run as a server with this precision does."""
+    bundles = load_bundle(folder.detector), recogniser
+    ways = [find_picked(bundle, folder.cache, list_ways(bundle), precision) for bundle in bundles]
+    return Networks(name, bundles, ways)
+
+
+def list_opencv(place: Path, networks: Networks, pairs: list[Pair]) -> Iterator[Row]:
     """Two versions of OpenCV, each with one caller and its own threads, and with one caller per core."""
-    detector, recogniser = (bundle.path for bundle in bundles)
+    detector, recogniser = (bundle.path for bundle in networks.bundles)
     cores = available_cores()
     for requirement, folder in (
         ("opencv-python-headless", "opencv"),
@@ -107,44 +155,40 @@ def list_opencv(place: Path, bundles: Bundles, pairs: list[Pair]) -> Iterator[Ro
             ask = partial(opencv.ask, python, detector, recogniser, pairs, callers, threads)
             every_pair = cache(partial(ask, count=len(pairs)))
             name = f"OpenCV {version} in process, {callers} x {threads} threads"
-            yield Row(name, ask, every_pair, "same_person")
+            yield Row(name, ask, every_pair, "same_person", networks)
 
 
-def list_deepface(opened: ExitStack, place: Path, bundles: Bundles, pairs: list[Pair]) -> Iterator[Row]:
+def list_deepface(opened: ExitStack, place: Path, networks: Networks, pairs: list[Pair]) -> Iterator[Row]:
     """The server of deepface with one worker, and with one per core."""
     python = build_environment(place / "deepface", *deepface.REQUIREMENTS)
     version = ask_version(python, "deepface")
-    weights = [bundle.path for bundle in bundles]
+    weights = [bundle.path for bundle in networks.bundles]
     requests = [deepface.verify_request(pair) for pair in pairs]
     for workers in dict.fromkeys((1, available_cores())):
         server = opened.enter_context(deepface.serve_deepface(python, place / "home", weights, workers))
-        yield from list_clients(f"deepface {version}, {workers} workers", server, requests, "verified")
+        name = f"deepface {version}, {workers} workers"
+        yield from list_clients(name, server, requests, "verified", networks)
 
 
-def list_clients(name: str, server: Server, requests: list[bytes], verdict: str) -> Iterator[Row]:
+def list_clients(
+    name: str, server: Server, requests: list[bytes], verdict: str, networks: Networks
+) -> Iterator[Row]:
     """A row of `server` for every number of clients."""
     every_pair = cache(partial(run_load, server, requests, max(CLIENTS), count=len(requests)))
     for clients in CLIENTS:
         ask = partial(run_load, server, requests, clients)
-        yield Row(f"{name}, {clients} clients", ask, every_pair, verdict)
+        yield Row(f"{name}, {clients} clients", ask, every_pair, verdict, networks)
 
 
-def measure_limit(ways: Sequence[Way], bundles: Bundles, seconds: float) -> float:
-    """Verifications per second if only the networks ran."""
-    detector, recogniser = (
-        measure(way, draw_sample(bundle), seconds) for way, bundle in zip(ways, bundles, strict=True)
-    )
-    return count_verifications(detector, recogniser)
-
-
-def describe(rows: list[Row], limits: list[float], pairs: list[Pair]) -> Table:
-    """A table of the limit and of every way to verify, with its share of the limit in the same round."""
+def describe(rows: list[Row], every: list[Networks], pairs: list[Pair]) -> Table:
+    """A table of the limits and of every way to verify, with its share of its limit in the same round."""
     table = Table(
         "", "verifications/s", "of the limit", "p50 ms", "p99 ms", "right", "no answer", "client's CPU"
     )
-    table.add_row("the networks alone, as serve runs them", f"{median(limits):.1f}", "1.00")
+    for networks in every:
+        table.add_row(networks.name, f"{median(networks.limits):.1f}", "1.00")
     for row in rows:
-        shares = [load.per_second / limit for load, limit in zip(row.loads, limits, strict=True)]
+        shares = [load.per_second / limit for load, limit in zip(row.loads, row.networks.limits, strict=True)]
         right, answered = row.judge(pairs)
         table.add_row(
             row.name,

@@ -20,6 +20,9 @@ from benchmarks.shared.lfw import read_lfw
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.data_folder import DataFolder
 from sameface.model.decision.calibration import Rate
+from sameface.model.decision.calibration_files import Calibrations
+from sameface.model.decision.similarity import DIGITS
+from sameface.model.decision.thresholds import Rule, Thresholds
 from sameface.model.faces import Floats, Pixels
 from sameface.model.measurement.lfw_pairs import Pair, measure_accuracy
 from sameface.model.measurement.paired_rates import compare_rates
@@ -28,6 +31,7 @@ from sameface.model.photo.align import CropShape
 from sameface.model.photo.embed import Embedder, open_embedder
 from sameface.model.pipeline import PipelineOptions, open_face_finder
 from sameface.model.runtime.device import available_cores
+from sameface.model.runtime.precision.choice import Precision, bf16_fault
 from sameface.model.runtime.session import open_session
 from sameface.model.runtime.session_pool import SessionPool
 from sameface.training.export.fold_graph import fold_graph
@@ -48,7 +52,7 @@ def main() -> None:
     crops = cut_crops(paths, bundle, folder)
     ways = {
         "fp32": open_embedder(bundle, "cpu", folder.cache, cores),
-        "bf16, emulated": emulate(bundle, cores),
+        "bf16": open_bf16(bundle, folder.cache, cores),
     }
     for place in options.int8:
         small = load_bundle(place)
@@ -56,15 +60,29 @@ def main() -> None:
     rows = {name: embed(embedder, crops, name) for name, embedder in ways.items()}
     people = np.unique([path.parent.name for path in paths], return_inverse=True)[1]
     labelled = {name: LabelledEmbeddings(values, people) for name, values in rows.items()}
+    pairs, thresholds = read_lfw(options.lfw), Thresholds(Calibrations(bundle))
+    decided = [thresholds.for_pair(Rule(rate=fmr)).value for fmr in FMRS]
+    exact = compare(pairs, dict(zip(paths, rows["fp32"], strict=True)))
     table = Table(
-        "way", "cosine to fp32: mean, worst", "5-fold accuracy", *(f"FNMR at {fmr:g}" for fmr in FMRS)
+        "way",
+        "cosine to fp32: mean, worst",
+        "5-fold accuracy",
+        f"of {len(pairs):,} pairs decided otherwise at {', '.join(f'{fmr:g}' for fmr in FMRS)}",
+        *(f"FNMR at {fmr:g}" for fmr in FMRS),
     )
     for name, values in rows.items():
         cosines = np.einsum("ij,ij->i", values, rows["fp32"])
-        accuracy = score(read_lfw(options.lfw), dict(zip(paths, values, strict=True)))
+        similarities = compare(pairs, dict(zip(paths, values, strict=True)))
+        changed = [np.sum((similarities >= each) != (exact >= each)) for each in decided]
         rates = compare_rates(labelled["fp32"], labelled[name], FMRS)
         cells = [f"{write(rate.second)}; difference {write(rate.difference)}" for rate in rates]
-        table.add_row(name, f"{cosines.mean():.5f}, {cosines.min():.5f}", accuracy, *cells)
+        table.add_row(
+            name,
+            f"{cosines.mean():.5f}, {cosines.min():.5f}",
+            score(pairs, similarities),
+            ", ".join(map(str, changed)),
+            *cells,
+        )
     Console(width=200).print(table)
 
 
@@ -91,9 +109,13 @@ def embed(embedder: Embedder, crops: list[Pixels], name: str) -> Floats:
     )
 
 
-def score(pairs: list[Pair], rows: dict[Path, Floats]) -> str:
+def compare(pairs: list[Pair], rows: dict[Path, Floats]) -> Floats:
+    """The similarity of each listed pair, as decisions take it."""
+    return np.array([round(float(rows[pair.probe] @ rows[pair.reference]), DIGITS) for pair in pairs])
+
+
+def score(pairs: list[Pair], similarities: Floats) -> str:
     """The accuracy over the folds of listed pairs."""
-    similarities = [float(rows[pair.probe] @ rows[pair.reference]) for pair in pairs]
     measured = measure_accuracy(similarities, pairs)
     return f"{measured.accuracy:.2%} ({measured.wrong} wrong)"
 
@@ -101,6 +123,15 @@ def score(pairs: list[Pair], rows: dict[Path, Floats]) -> str:
 def write(rate: Rate) -> str:
     """A rate and its interval in per cent."""
     return f"{rate.value:.2%} ({rate.low:.2%} to {rate.high:.2%})"
+
+
+def open_bf16(bundle: Bundle, cache: Path, sessions: int) -> Embedder:
+    """The recogniser in bf16, by this CPU or, where it has none, emulated."""
+    fault = bf16_fault()
+    print(f"bf16 is emulated: {fault}" if fault else "bf16 by this CPU")
+    if fault:
+        return emulate(bundle, sessions)
+    return open_embedder(bundle, "cpu", cache, sessions, precision=Precision("bf16"))
 
 
 def emulate(bundle: Bundle, sessions: int) -> Embedder:

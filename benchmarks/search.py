@@ -90,9 +90,7 @@ def measure(data: Path, faces: int) -> Row:
     """All figures of one gallery size, measured in a temporary data folder with the models of `data`."""
     row = Row(faces)
     with tempfile.TemporaryDirectory() as folder:
-        own = DataFolder(Path(folder))
-        own.models.symlink_to((data / "models").resolve())
-        own.cache.symlink_to((data / "cache").resolve())
+        own = borrow_networks(data, Path(folder))
         bundle = load_bundle(own.recognizer)
         people = People(faces // FACES_EACH, bundle.contract.dimension or 0)
         collection = enrol(own, bundle, people, row)
@@ -103,6 +101,15 @@ def measure(data: Path, faces: int) -> Row:
                 ask(server, bare, people, row)
             time_enrolments(server, people, row)
     return row
+
+
+def borrow_networks(data: Path, folder: Path) -> DataFolder:
+    """The data folder `folder` with the networks of another one, prepared there."""
+    own, other = DataFolder(folder), DataFolder(data)
+    other.cache.mkdir(exist_ok=True)
+    own.models.symlink_to(other.models.resolve())
+    own.cache.symlink_to(other.cache.resolve())
+    return own
 
 
 def enrol(own: DataFolder, bundle: Bundle, people: People, row: Row) -> Collection:
@@ -129,9 +136,7 @@ def enrol(own: DataFolder, bundle: Bundle, people: People, row: Row) -> Collecti
 def start_empty(data: Path) -> float:
     """Resident megabytes of a server without a gallery."""
     with tempfile.TemporaryDirectory() as folder:
-        own = DataFolder(Path(folder))
-        own.models.symlink_to((data / "models").resolve())
-        own.cache.symlink_to((data / "cache").resolve())
+        own = borrow_networks(data, Path(folder))
         with serve(own.root, "--threads", "2") as server:
             return server.resident_megabytes
 

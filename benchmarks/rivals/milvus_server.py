@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -39,8 +40,9 @@ sys.stdin.read()
 class MilvusServer:
     """Milvus standalone with its data in `folder`; one at a time, because its etcd has fixed ports."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, address: str = "127.0.0.1", within: Sequence[str] = ()) -> None:
+        self.folder, self.address = folder, address
+        self.within = within  # the command that runs another one on the machine of this address
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port: int = free.getsockname()[1]
         self.python = build_environment(ENVIRONMENTS / "milvus", *REQUIREMENTS)
@@ -49,7 +51,7 @@ class MilvusServer:
     @property
     def uri(self) -> str:
         """Its address."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.address}:{self.port}"
 
     @property
     def resident_bytes(self) -> int:
@@ -59,7 +61,7 @@ class MilvusServer:
     def start(self) -> None:
         """Start it, and return once it takes connections: some ten seconds."""
         self.process = subprocess.Popen(
-            [self.python, "-c", START, str(self.folder), str(self.port)],
+            [*self.within, self.python, "-c", START, str(self.folder), str(self.port)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,6 +1,7 @@
 """OpenCV's own detector and recogniser classes on the same weights.
 
-`ask` runs this module as a script in another environment, so that any version of OpenCV can be measured.
+`ask` runs this module as a script in another environment, so that any version of OpenCV can be measured. That
+has OpenCV alone, and nothing of what sameface needs.
 """
 
 import json
@@ -10,13 +11,15 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
 
 from benchmarks.shared.load import Load, run_callers
-from sameface.model.measurement.lfw_pairs import Pair
+
+if TYPE_CHECKING:
+    from sameface.model.measurement.lfw_pairs import Pair
 
 # Lowest detector score of a face; with OpenCV's default of 0.9, 74 of the 3,000 pairs of lfw_dev have a photo
 # without a face.
@@ -71,13 +74,14 @@ def ask(
     python: Path,
     detector: Path,
     recognizer: Path,
-    pairs: list[Pair],
+    pairs: "list[Pair]",
     callers: int,
     threads: int,
     **until: Any,
 ) -> Load:
     """Verify by `callers` of the OpenCV of `python`, set to `threads`; `until` is `seconds` or `count`."""
-    task = pickle.dumps((detector, recognizer, pairs, callers, threads, until))
+    photos = [(pair.probe, pair.reference) for pair in pairs]
+    task = pickle.dumps((detector, recognizer, photos, callers, threads, until))
     command = [str(python), "-m", "benchmarks.rivals.opencv"]
     done = subprocess.run(command, input=task, stdout=subprocess.PIPE, check=True)
     load: Load = pickle.loads(done.stdout)
@@ -86,10 +90,10 @@ def ask(
 
 def main() -> None:
     """Run the task that `ask` pickled to stdin, and pickle its Load to stdout."""
-    detector, recognizer, pairs, callers, threads, until = pickle.load(sys.stdin.buffer)
+    detector, recognizer, files, callers, threads, until = pickle.load(sys.stdin.buffer)
     cv2.setNumThreads(threads)
     paths = [OpenCvPath(detector, recognizer) for _ in range(callers)]
-    photos = [(pair.probe.read_bytes(), pair.reference.read_bytes()) for pair in pairs]
+    photos = [(probe.read_bytes(), reference.read_bytes()) for probe, reference in files]
 
     def verify(path: OpenCvPath, number: int) -> tuple[int, bytes]:
         same = path.verify(*photos[number % len(photos)])

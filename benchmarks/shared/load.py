@@ -10,12 +10,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarks.shared.server import Server
-from sameface.model.faces import Floats
+
+if TYPE_CHECKING:  # rivals make loads in environments without sameface
+    from sameface.model.faces import Floats
 
 Call = Callable[[int], tuple[int, bytes]]  # the number of a request -> the answer's status and body
 
@@ -162,7 +164,7 @@ def verify_request(probe: Path, reference: Path) -> bytes:
     return form_request("/v1/verify", {"probe": probe.read_bytes(), "reference": reference.read_bytes()})
 
 
-def identify_request(probe: Floats) -> bytes:
+def identify_request(probe: "Floats") -> bytes:
     """POST .../identify of the collection `people`, with an embedding."""
     body = json.dumps({"embedding": probe.tolist()}).encode()
     return post("/v1/collections/people/identify", "application/json", body)
