@@ -23,7 +23,7 @@ test: .venv/developing-$(EXTRA)
 
 # Servers as processes: how they start, stop, share a gallery, are killed, and answer hostile requests.
 processes: .venv/developing-$(EXTRA)
-	$(BIN)/pytest tests/processes tests/attack
+	$(BIN)/pytest tests/processes tests/attack tests/api/server
 
 # The same tests with their galleries in PostgreSQL, whose server comes as a wheel; skipped with a line where it
 # cannot be started.

@@ -56,6 +56,11 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Two workers per core: tests that wait for servers and clocks leave a third of a core idle."""
+    return 2 * len(os.sched_getaffinity(0))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _remove_postgres() -> Iterator[None]:
     yield

@@ -11,7 +11,7 @@ import pytest
 from sameface.model.data_folder import SharedGallery
 from sameface.model.errors import SamefaceError, StorageFull, StoreRefused
 from sameface.model.store.access.api_key import KeyLimits
-from sameface.model.store.databases import postgres as postgres_module
+from sameface.model.store.databases.postgres import postgres_database as postgres_module
 from sameface.model.store.databases.postgres.postgres_errors import name_failure
 from sameface.model.upkeep.check_gallery import check_gallery
 from tests.api.collections import enrol, make_collection

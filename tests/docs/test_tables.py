@@ -12,6 +12,9 @@ from sameface.model.bundles.published import MODELS, SHIPPED
 from sameface.model.errors import SamefaceError
 from tests.docs.pages import ROOT, read_page, table_rows
 
+for room in ("model.measurement", "model.upkeep", "training"):
+    importlib.import_module(f"sameface.{room}.errors")  # whose codes are known once it is imported
+
 
 def test_the_errors_are_those_of_the_table_in_the_code() -> None:
     documented = [
@@ -39,7 +42,6 @@ def test_every_error_code_has_a_test() -> None:
 
 
 def test_the_codes_of_the_command_line_are_those_of_the_code() -> None:
-    importlib.import_module("sameface.training.errors")  # whose codes are known once it is imported
     documented = {code.strip("`") for code, _ in table_rows("docs/errors.md", "On the command line")}
     assert (
         documented - {"not_installed", "usage"}

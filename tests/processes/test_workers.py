@@ -104,11 +104,10 @@ def test_no_client_meets_a_worker_that_is_still_loading(start, tmp_path: Path) -
     statuses: list[int] = []
     for killed in range(3):
         os.kill(workers_of(process)[killed % 2], signal.SIGKILL)
-        until = time.monotonic() + 1.5
-        while time.monotonic() < until:
+        until = time.monotonic() + 1.5  # a new worker has loaded by then
+        while time.monotonic() < until or len(statuses) < 7 * (killed + 1):
             with suppress(httpx.TransportError):  # those that the killed worker had accepted
                 statuses.append(httpx.get(f"{address}/health/ready").status_code)
-    assert len(statuses) > 20
     assert set(statuses) == {200}
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import sqlite3
 import stat
 import subprocess
@@ -29,7 +28,8 @@ from sameface.model.upkeep.backup_file import MANIFEST_BYTES, VERSION, Manifest,
 from sameface.model.upkeep.check_gallery import check_gallery
 from sameface.model.upkeep.errors import BackupRefused
 from tests.model.people import everybody, newcomer, random_units
-from tests.model.upkeep.archives import BINDING, DIMENSION
+from tests.model.upkeep.archives import DIMENSION
+from tests.model.upkeep.galleries import make_gallery, people_in
 
 pytestmark = pytest.mark.sqlite  # PostgreSQL has tools of its own
 
@@ -44,17 +44,6 @@ def backup(store: Store, staff: Collection, tmp_path: Path) -> Path:
 def dump(gallery: Path) -> list[str]:
     with closing(sqlite3.connect(gallery)) as connection:
         return list(connection.iterdump())
-
-
-def make_gallery(path: Path, person: str, faces: int = 1) -> None:
-    with closing(Store(path)) as store:
-        staff, _ = store.collections.create("staff", BINDING)
-        store.people.enroll(staff, [newcomer(person, random_units(faces, DIMENSION))])
-
-
-def people_in(gallery: Path) -> list[str]:
-    with closing(Store(gallery)) as store:
-        return [person["person_id"] for person in everybody(store, "staff")]
 
 
 def forge(path: Path, **changes: object) -> None:
@@ -299,45 +288,6 @@ def test_a_backup_of_an_older_version_is_brought_to_this_one(
     with closing(Store(tmp_path / "there" / "gallery.db")) as there:
         assert everybody(there, "staff") == everybody(store, "staff")
         there.calibrations.save("abc", "cameras", {}, replacing=False)
-
-
-RESTORE = """
-import sys
-from pathlib import Path
-from sameface.model.upkeep.backup import restore
-print("ready", flush=True)
-while True:
-    for backup in sys.argv[2:]:
-        restore(Path(backup), Path(sys.argv[1]), replace=True)
-"""
-
-
-def test_a_restore_that_is_killed_leaves_the_old_gallery_or_the_new_one(tmp_path: Path) -> None:
-    backups = []
-    for name in ("old", "new"):
-        make_gallery(tmp_path / name / "gallery.db", name, 2_000)
-        with closing(Store(tmp_path / name / "gallery.db")) as store:
-            back_up(store, tmp_path / f"{name}.backup")
-        backups.append(tmp_path / f"{name}.backup")
-    gallery = tmp_path / "there" / "gallery.db"
-    began = time.monotonic()
-    for backup in reversed(backups):
-        restore(backup, gallery, replace=True)
-    seconds = time.monotonic() - began  # of both
-    seen = set()
-    for number in range(12):
-        command = [sys.executable, "-c", RESTORE, str(gallery), *map(str, backups)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout.readline()
-            time.sleep(seconds * number / 4)  # up to three times both
-            process.send_signal(signal.SIGKILL)
-        [person] = people_in(gallery)
-        seen.add(person)
-        assert check_gallery(gallery) == []
-        with closing(Store(gallery)) as store:  # so that the next one finds a log, too
-            assert len(everybody(store, "staff")[0]["faces"]) == 2_000
-            store.people.update(store.collections.get("staff"), person, {"name": str(number)})
-    assert seen == {"old", "new"}
 
 
 def test_a_manifest_says_what_is_in_a_backup(backup: Path) -> None:

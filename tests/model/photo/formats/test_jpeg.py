@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from sameface.model.photo import image as decoding
-from sameface.model.photo.image import ImageLimits, decode_by_pillow, decode_coarsely, decode_small_jpeg
 from sameface.model.photo.formats.jpeg import choose_scale, decode_in_one_step, read_size
+from sameface.model.photo.image import ImageLimits, decode_by_pillow, decode_coarsely, decode_small_jpeg
 from tests.attack.crafted_photos import add_scans
 from tests.pictures import encode
 
