@@ -111,7 +111,7 @@ class Settings(BaseSettings):
     )
     workers: int = Field(1, ge=1, le=64, description="Server processes; they share the port and the gallery.")
     threads: int | None = Field(
-        None, ge=1, description="Photos that a process works on at the same time; cores / workers."
+        None, ge=1, description="Photos that a process works on at the same time; cores / workers + 1."
     )
     queue: int = Field(32, ge=1, description="Photos that may wait; beyond, requests are answered with 429.")
     request_seconds: float = Field(30.0, gt=0, description="Time limit of a request, its upload included.")
@@ -272,7 +272,7 @@ class Settings(BaseSettings):
             precision=Precision(
                 self.precision, self.precision_faces.expanduser() if self.precision_faces else None
             ),
-            threads=self.threads or max(1, available_cores() // self.workers),
+            threads=self.threads or available_cores() // self.workers + 1,
             queue=self.queue,
             limits=ImageLimits(
                 self.max_image_bytes,

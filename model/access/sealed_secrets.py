@@ -2,8 +2,8 @@
 
 import logging
 
-from sameface.model.access.keys import REKOGNITION, draw_secret, hash_secret, refuse_long_grace
 from sameface.model.access.audit.seals import key_of
+from sameface.model.access.keys import REKOGNITION, draw_secret, hash_secret, refuse_long_grace
 from sameface.model.errors import SecretKeyRefused
 from sameface.model.store.access.api_key import ApiKey
 from sameface.model.store.store import Store

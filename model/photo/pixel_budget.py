@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from PIL import Image
 
 from sameface.model.faces import Photo
-from sameface.model.photo.image import ImageLimits, open_photo
 from sameface.model.photo.formats.jpeg import read_size
+from sameface.model.photo.image import ImageLimits, open_photo
 from sameface.model.runtime.memory import return_freed_memory
 from sameface.model.runtime.work_queue import stop_if_unwanted
 
