@@ -1,5 +1,6 @@
 """One process or many under `torchrun`: the rank of this one, and its collectives with the others."""
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.distributed.nn  # before there is a group, which its defaults would keep for ever
 from torch import Tensor, distributed
 
 
@@ -95,7 +97,12 @@ def collect(tensor: Tensor, count: int) -> list[Tensor]:
 
 @contextmanager
 def join_processes() -> Iterator[Processes]:
-    """Join the process group that `torchrun` started, if any: NCCL between GPUs, gloo between CPUs."""
+    """Join the process group that `torchrun` started, if any: NCCL between GPUs, gloo between CPUs.
+
+    Learners must be closed within the block: at its end nothing but this may hold the group. Gloo's threads
+    need Python's lock to free the tensors of the last collective, so if Python frees the group later, say at
+    its exit, it waits for those threads with the lock in its hand, or aborts.
+    """
     rank, count, local_rank = (
         int(os.environ.get(name, default))
         for name, default in (("RANK", 0), ("WORLD_SIZE", 1), ("LOCAL_RANK", 0))
@@ -110,4 +117,5 @@ def join_processes() -> Iterator[Processes]:
         yield Processes(rank, count, device)
     finally:
         if count > 1:
+            gc.collect()  # DDP refers to itself
             distributed.destroy_process_group()

@@ -73,6 +73,10 @@ class Learner:
         """What is measured and exported: the moving average of the backbone, if the recipe keeps one."""
         return self.average.module if self.average else self.backbone
 
+    def close(self) -> None:
+        """Let go of the process group, which DDP holds."""
+        self.network = self.backbone
+
     def learn(self, batches: Sequence[Batch], step: int) -> Step:
         """One optimiser step on the accumulated gradient of `batches`."""
         learning_rate = learning_rate_at(step, self.recipe)

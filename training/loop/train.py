@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,13 +51,13 @@ def train(recipe: Recipe, folder: Path, data: DataFolder, *, resume: bool = Fals
         asked = recipe.data
         faces = open_faces(Path(asked.path), asked.min_images, asked.memory, asked.blends)
         targets = find_targets(recipe, faces, data, processes)
-        learner = Learner(recipe, len(faces.identities), processes, targets)
-        run = Run(recipe, folder, faces, learner)
-        run.begin(resume=resume)
-        if processes.leads:
-            announce(run)
-        with await_interruption() as interruption:  # from here on there is something to save
-            return run.train(interruption)
+        with closing(Learner(recipe, len(faces.identities), processes, targets)) as learner:
+            run = Run(recipe, folder, faces, learner)
+            run.begin(resume=resume)
+            if processes.leads:
+                announce(run)
+            with await_interruption() as interruption:  # from here on there is something to save
+                return run.train(interruption)
 
 
 def announce(run: "Run") -> None:
