@@ -14,9 +14,13 @@ from urllib.parse import quote
 import pytest
 
 from sameface.model.data_folder import GalleryPlace, SharedGallery
+from sameface.model.files import exclusive_lock
 
 # `make postgres` sets it: the same tests then keep their galleries in PostgreSQL.
 ON_POSTGRES = os.environ.get("TEST_DATABASE") == "postgresql"
+
+# One process at a time: for root, the first one makes the user that the server runs as.
+FIRST_START = Path(tempfile.gettempdir()) / "sameface-postgres.lock"
 
 
 class PostgresServer:
@@ -69,7 +73,8 @@ class PostgresServer:
 def the_server() -> PostgresServer:
     """The server of this process, started once; it is removed with the session."""
     try:
-        return PostgresServer()
+        with exclusive_lock(FIRST_START, wait=True):
+            return PostgresServer()
     except Exception as error:  # no wheel for this machine, no user to run it as: whatever it is, it is said
         return pytest.skip(f"PostgreSQL cannot be started here: {error!r}")
 
