@@ -8,7 +8,6 @@ from sameface.model.store.records import Collection, FaceOwner
 from sameface.model.store.store import Store
 
 MOST_KNOWN = 250_000  # faces of one collection, some 75 MB
-ASKED_AT_ONCE = 10_000  # faces of one query
 
 
 class KnownOwners:
@@ -27,24 +26,24 @@ class KnownOwners:
     def find(self, faces: Sequence[int]) -> list[FaceOwner | None]:
         """The owner of each face key as the store has it now; None for -1 and for a face that is deleted.
 
-        The collection's revision is read first, so every change is seen that was committed before this call.
+        The store is asked for the collection's revision and for owners that are not known at once, so every
+        change is seen that was committed before this call; and again for those that have changed since.
         """
-        revision = self._store.changes.latest(self._collection)
-        if 0 < revision <= self.sequence:
-            found = self._look_up(faces)
-            if all(owner or face < 0 for owner, face in zip(found, faces, strict=True)):
-                return found
-        # Nobody follows a change between the reading of a name and its keeping: else an old name would stay.
-        with self._lock:
-            self._follow(revision)
-            self._learn({face for face in faces if face >= 0} - self._owners.keys())
-            return self._look_up(faces)
+        unasked = {face for face in faces if face >= 0}
+        found: dict[int, FaceOwner] = {}
+        unknown = {face for face in unasked if face not in self._owners}
+        while True:
+            revision, owners = self._store.lookups.owners_of(self._collection, unknown)
+            unasked -= unknown
+            found |= owners
+            with self._lock:
+                self._keep(revision, owners)
+                unknown = {face for face in unasked if face not in self._owners}
+                if not unknown:
+                    return [found.get(face) or self._owners.get(face) for face in faces]
 
-    def _look_up(self, faces: Sequence[int]) -> list[FaceOwner | None]:
-        return [self._owners.get(face) for face in faces]
-
-    def _follow(self, revision: int) -> None:
-        """Forget the owners that changed up to `revision`; all, if there are too many or no collection."""
+    def _keep(self, revision: int, owners: dict[int, FaceOwner]) -> None:
+        """Follow the changes up to `revision`; keep `owners` as of then, unless later ones were followed."""
         if revision > self.sequence:
             try:
                 for face in self._store.changes.faces_touched(self._collection, self.sequence):
@@ -54,9 +53,5 @@ class KnownOwners:
             self.sequence = revision
         if not revision or len(self._owners) > MOST_KNOWN:
             self._owners = {}
-
-    def _learn(self, faces: set[int]) -> None:
-        """Read the owners of `faces` from the store."""
-        asked = sorted(faces)
-        for first in range(0, len(asked), ASKED_AT_ONCE):
-            self._owners |= self._store.lookups.owners_of(asked[first : first + ASKED_AT_ONCE])
+        if revision == self.sequence:
+            self._owners |= owners

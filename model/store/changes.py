@@ -9,6 +9,7 @@ from sqlalchemy import Connection, bindparam, exists, func, select, update
 from sameface.model.faces import Keys
 from sameface.model.store.databases.database import Database, Now, database_of
 from sameface.model.store.databases.face_rows import to_block
+from sameface.model.store.databases.one_of import OneOf
 from sameface.model.store.databases.tables import changes, collections, faces, people
 from sameface.model.store.records import Collection, FaceBlock, FaceChanges
 
@@ -18,7 +19,12 @@ ROWS_AT_ONCE = 2_000
 # collection, too, SQLite would look through all faces of it.
 FACES_BY_KEY = (
     select(faces.c.key, faces.c.person, faces.c.embedding, faces.c.collection)
-    .where(faces.c.key.in_(bindparam("keys", expanding=True)))
+    .where(OneOf(faces.c.key, "keys"))
+    .order_by(faces.c.key)
+)
+FACES_BY_PERSON = (
+    select(faces.c.key, faces.c.person, faces.c.embedding)
+    .where(OneOf(faces.c.person, "people"))
     .order_by(faces.c.key)
 )
 
@@ -128,11 +134,8 @@ class Changes:
 
     def faces_of(self, collection: Collection, people: Keys) -> FaceBlock:
         """All faces of the people with these keys, in the order of the faces' keys."""
-        wanted = select(faces.c.key, faces.c.person, faces.c.embedding).where(
-            faces.c.person.in_(people.tolist())
-        )
         with self._database.statement() as connection:
-            rows = connection.execute(wanted.order_by(faces.c.key)).all()
+            rows = connection.execute(FACES_BY_PERSON, {"people": people.tolist()}).all()
         return to_block(rows, collection.dimension)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, select, tuple_
 
 from sameface.model.store.databases.database import Database, Now
+from sameface.model.store.databases.one_of import OneOf
 from sameface.model.store.databases.tables import remembered_responses
 from sameface.model.store.records import Collection, RememberedResponse
 
@@ -16,7 +17,7 @@ EXPIRING_SECONDS = 60  # between two looks of a connection for older ones
 # Built once: every enrolment with a key runs it.
 RESPONSES_TO = select(remembered_responses).where(
     (remembered_responses.c.collection == bindparam("of"))
-    & remembered_responses.c.idempotency_key.in_(bindparam("keys", expanding=True))
+    & OneOf(remembered_responses.c.idempotency_key, "keys")
     & (remembered_responses.c.created_at > Now() - KEPT_SECONDS)
 )
 

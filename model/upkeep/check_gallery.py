@@ -101,7 +101,7 @@ def inspect_collection(store: Store, indexes: CollectionIndexes | None, name: st
         if foreign := count_foreign(connection, collection):
             find("identity", f"{foreign} faces are of another recogniser: {BACKUP}")
         if misfits := find_misfits(connection, collection):
-            find("embeddings", describe_misfits(store, misfits))
+            find("embeddings", describe_misfits(store, collection, misfits))
             return findings  # no index can read these embeddings
         if indexes:
             findings += inspect_index(store, indexes, collection)
@@ -131,7 +131,7 @@ def inspect_index(store: Store, indexes: CollectionIndexes, collection: Collecti
         misfits += block.faces[~are_unit(block.embeddings)].tolist()
         comparison.add(block)
     if misfits:
-        findings.append(Finding(collection.name, "embeddings", describe_misfits(store, misfits)))
+        findings.append(Finding(collection.name, "embeddings", describe_misfits(store, collection, misfits)))
     if difference := comparison.describe():
         findings.append(Finding(collection.name, "index", difference))
     return findings
@@ -172,10 +172,10 @@ class Comparison:
         return f"its index {found}; if --repair does not help: {AFRESH}" if found else ""
 
 
-def describe_misfits(store: Store, faces: list[int]) -> str:
+def describe_misfits(store: Store, collection: Collection, faces: list[int]) -> str:
     """A sentence about faces with invalid embeddings, which names some of their people."""
-    owners = store.lookups.owners_of(faces[: 10 * NAMED]).values()
-    named = sorted({owner.person_id for owner in owners})[:NAMED]
+    _, owners = store.lookups.owners_of(collection, faces[: 10 * NAMED])
+    named = sorted({owner.person_id for owner in owners.values()})[:NAMED]
     return (
         f"{len(faces)} faces have no unit embedding of the right length, of {', '.join(named)}"
         f"{' and others' if len(faces) > len(named) else ''}: forget these people or restore a backup"

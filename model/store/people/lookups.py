@@ -1,12 +1,13 @@
 """People and faces found otherwise than by a person's id: by name, by face id, by photo, by place."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sqlalchemy import bindparam, func, select
 
 from sameface.model.errors import FaceNotFound
 from sameface.model.store.databases.database import Database
-from sameface.model.store.databases.tables import faces, people
+from sameface.model.store.databases.one_of import OneOf
+from sameface.model.store.databases.tables import collections, faces, people
 from sameface.model.store.records import Collection, FaceOwner
 
 LABEL = func.coalesce(func.nullif(people.c.name, ""), people.c.person_id)  # who has no name goes by the id
@@ -16,10 +17,13 @@ FACES_OF_COLLECTION = select(people.c.person_id, people.c.name, faces.c.face_id,
 
 
 # Built once: every search runs this query, and SQLAlchemy takes longer to build it than SQLite to run it.
+# A row per face, or one without a face.
 OWNERS_OF_FACES = (
-    select(faces.c.key, people.c.person_id, people.c.name, faces.c.face_id)
-    .join(people, people.c.key == faces.c.person)
-    .where(faces.c.key.in_(bindparam("keys", expanding=True)))
+    select(collections.c.revision, faces.c.key, people.c.person_id, people.c.name, faces.c.face_id)
+    .select_from(collections)
+    .join(faces, OneOf(faces.c.key, "keys"), isouter=True)
+    .join(people, people.c.key == faces.c.person, isouter=True)
+    .where(collections.c.key == bindparam("of"))
 )
 
 
@@ -40,11 +44,16 @@ class Lookups:
                     return str(person_id)
         return None
 
-    def owners_of(self, face_keys: Sequence[int]) -> dict[int, FaceOwner]:
-        """The person and face id of each face key; faces deleted meanwhile are left out."""
+    def owners_of(self, collection: Collection, face_keys: Iterable[int]) -> tuple[int, dict[int, FaceOwner]]:
+        """The collection's revision, and as of that the person and face id of each face key.
+
+        Faces that are deleted are left out; the revision of a collection that is deleted is 0.
+        """
         with self._database.statement() as connection:
-            found = connection.execute(OWNERS_OF_FACES, {"keys": face_keys}).all()
-        return {key: FaceOwner(person_id, name, face_id) for key, person_id, name, face_id in found}
+            wanted = {"of": collection.key, "keys": face_keys}
+            rows = connection.execute(OWNERS_OF_FACES, wanted).all()
+        owners = {key: FaceOwner(*owner) for _, key, *owner in rows if key is not None}
+        return rows[0].revision if rows else 0, owners
 
     def names(self, collection: Collection) -> list[str]:
         """What everybody of a collection is called, in order; who has no name goes by the id."""

@@ -10,6 +10,7 @@ from sameface.model.errors import AlreadyExists, PersonNotFound
 from sameface.model.store.access.audit import Entry, Head, chain_entries, end_with, find_head
 from sameface.model.store.changes import describe_changes, number_newcomers
 from sameface.model.store.databases.database import database_of
+from sameface.model.store.databases.one_of import OneOf
 from sameface.model.store.databases.tables import (
     audit,
     chains,
@@ -23,7 +24,7 @@ from sameface.model.store.records import Collection, NewPerson, RememberedRespon
 
 # Built once: every enrolment runs it.
 PEOPLE_NAMED = select(people.c.person_id, people.c.key).where(
-    (people.c.collection == bindparam("of")) & people.c.person_id.in_(bindparam("ids", expanding=True))
+    (people.c.collection == bindparam("of")) & OneOf(people.c.person_id, "ids")
 )
 
 # Both in one query: a database on a server is asked once less.

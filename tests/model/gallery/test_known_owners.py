@@ -10,7 +10,7 @@ from sameface.model.bundles.bundle import Bundle
 from sameface.model.gallery import known_owners
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.store.people.lookups import Lookups
-from sameface.model.store.records import FaceOwner
+from sameface.model.store.records import Collection, FaceOwner
 from tests.model.people import newcomer, random_units
 from tests.networks import DIMENSION
 from tests.postgres_server import gallery_in
@@ -35,9 +35,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     keys: list[int] = []
     owners_of = Lookups.owners_of
 
-    def watch(lookups: Lookups, faces: list[int]) -> dict[int, FaceOwner]:
+    def watch(lookups: Lookups, collection: Collection, faces: set[int]) -> tuple[int, dict[int, FaceOwner]]:
         keys.extend(faces)
-        return owners_of(lookups, faces)
+        return owners_of(lookups, collection, faces)
 
     monkeypatch.setattr(Lookups, "owners_of", watch)
     return keys
@@ -103,8 +103,10 @@ def test_a_name_that_was_read_before_a_change_does_not_stay(
     owners, owners_of = gallery._get_owners(staff), Lookups.owners_of
     renamed, late = threading.Event(), threading.Event()
 
-    def read_and_wait(lookups: Lookups, faces: list[int]) -> dict[int, FaceOwner]:
-        found = owners_of(lookups, faces)
+    def read_and_wait(
+        lookups: Lookups, collection: Collection, faces: set[int]
+    ) -> tuple[int, dict[int, FaceOwner]]:
+        found = owners_of(lookups, collection, faces)
         late.set()
         renamed.wait(10)
         return found
@@ -125,7 +127,6 @@ def test_a_name_that_was_read_before_a_change_does_not_stay(
 
 def test_memory_holds_no_more_than_a_limit(gallery: Gallery, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known_owners, "MOST_KNOWN", 2)
-    monkeypatch.setattr(known_owners, "ASKED_AT_ONCE", 2)
     owners = gallery._get_owners(gallery.get_collection("staff"))
     assert None not in owners.find([1, 2, 3, 4, 5])
     owners.find([6])

@@ -189,7 +189,8 @@ def test_a_frozen_store_shows_one_moment_to_its_thread_and_goes_on_for_others(
     def look() -> tuple[object, ...]:
         now = store.collections.get("staff")
         [changes] = store.changes.since(now, 0)
-        found = len(store.people.page(now, 10)), changes.sequence, list(store.lookups.owners_of([1, 2]))
+        _, owners = store.lookups.owners_of(now, [1, 2])
+        found = len(store.people.page(now, 10)), changes.sequence, sorted(owners)
         return now.revision, now.people, *found
 
     with store.frozen(), ThreadPoolExecutor(1) as another:

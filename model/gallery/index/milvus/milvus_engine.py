@@ -28,7 +28,6 @@ log = logging.getLogger("sameface.index")
 
 LOOKS = 3  # at the store, before a mark that Milvus has not is taken for lost
 MOST_TAIL = 100_000  # changes of a collection in memory: 50 MB of 128 numbers
-ASKED_AT_ONCE = 10_000  # keys of one query
 SPARE = 10  # faces beside those that are needed: for marks, and for what was deleted
 MEAN_PEOPLE = 4  # times `limit`: found by a face, before their means are compared
 
@@ -119,7 +118,7 @@ class MilvusEngine:
     def _search_means(self, collection: Collection, probes: Floats, limit: int) -> Hits:
         """Rank the people who are found by a face, by the mean of all faces that the store has of them."""
         near = self._search_faces(collection, probes, min(collection.people, limit * MEAN_PEOPLE + SPARE))
-        known = self._read(partial(self._store.changes.faces_of, collection), near.people)
+        known = read_rows(partial(self._store.changes.faces_of, collection), near.people)
         means = PersonMeans(known).rows
         return rank(means, locate(means.people, near.people), probes, limit)
 
@@ -134,21 +133,11 @@ class MilvusEngine:
             except IndexUnavailable:
                 self._look = Look()  # whatever it was, nothing is relied on before another look
                 raise
-            known = self._read(partial(self._store.changes.find_faces, collection), keys)
+            known = read_rows(partial(self._store.changes.find_faces, collection), keys)
             found.put(missing, rank(known, locate(known.faces, keys), probes[missing], limit))
             missing = missing[found.faces[missing, -1] < 0] if count < most else missing[:0]
             count *= 4
         return found
-
-    def _read(self, read: Callable[[Keys], FaceBlock], keys: Keys) -> EmbeddingRows:
-        """What the store has of faces or people with these keys, in the order of the faces; -1 is nobody."""
-        wanted = np.unique(keys[keys > 0])
-        parts = [
-            read(wanted[first : first + ASKED_AT_ONCE])
-            for first in range(0, max(len(wanted), 1), ASKED_AT_ONCE)
-        ]
-        block = FaceBlock.join(parts)
-        return EmbeddingRows.of(block, np.ones(len(block.faces), bool))
 
     def _follow(self, collection: Collection) -> tuple[Feed, Tail]:
         """How far Milvus can be relied on, and the tail of the changes after that, caught up."""
@@ -204,6 +193,12 @@ class MilvusEngine:
         except SamefaceError as failure:
             return Look(time.monotonic(), failure=failure)
         return Look(at, {key: None if feed.mark in lacking else feed for key, feed in feeds.items()})
+
+
+def read_rows(read: Callable[[Keys], FaceBlock], keys: Keys) -> EmbeddingRows:
+    """What the store has of faces or people with these keys, in the order of the faces; -1 is nobody."""
+    block = read(np.unique(keys[keys > 0]))
+    return EmbeddingRows.of(block, np.ones(len(block.faces), bool))
 
 
 def merge(found: Hits, newest: Hits, limit: int) -> Hits:
