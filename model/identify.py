@@ -3,12 +3,11 @@
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sameface.model.actor import current_actor
 from sameface.model.decision.thresholds import AT_ANY_SIZE, Rule, Threshold
 from sameface.model.errors import NoFaceFound, SamefaceError
 from sameface.model.faces import EmbeddedFace, Face, Floats, Photo, Value
@@ -17,7 +16,7 @@ from sameface.model.gallery.identified import Identified, IdentifiedFace
 from sameface.model.gallery.probes import Probe, Probes
 from sameface.model.observer import Stopwatch
 from sameface.model.pipeline import Pipeline
-from sameface.model.store.access.audit import Entry, take_time
+from sameface.model.store.access.audit import Columns, Entry
 from sameface.model.store.records import Collection
 
 FacesOrReason: TypeAlias = Sequence[EmbeddedFace] | SamefaceError  # of a photo
@@ -193,29 +192,22 @@ def line_up(
 
 def describe_decisions(
     identified: Identified, collection: Collection, threshold: Threshold, started_at: float
-) -> list[Entry]:
+) -> list[Columns]:
     """The entries of the audit, one per face: the match that was found, or the closest similarity."""
     candidates = identified.candidates
-    common: dict[str, Any] = {
-        "threshold": threshold.value,
-        "started_at": started_at,
-        "time": take_time(),
-        "actor": current_actor(),
-    }
+    decided = {"threshold": threshold.value, "started_at": started_at}
+    common = Entry.about(collection, "identify", outcome="unknown", **decided).to_columns()
     entries = []
     for first, closest, matched in zip(
         candidates.starts.tolist(), candidates.closest().tolist(), identified.matched.tolist(), strict=False
     ):
-        match = candidates.owners[first] if matched else None
-        entries.append(
-            Entry.about(
-                collection,
-                "identify",
-                outcome="match" if match else "unknown",
-                person_id=match.person_id if match else None,
-                similarity=None if math.isnan(closest) else closest,
-                details={"face_ids": [match.face_id], "reviewers": collection.reviewers} if match else {},
-                **common,
-            )
-        )
+        found: Columns = {"similarity": None if math.isnan(closest) else closest}
+        if matched:
+            match = candidates.owners[first]
+            found |= {
+                "outcome": "match",
+                "person_id": match.person_id,
+                "details": {"face_ids": [match.face_id], "reviewers": collection.reviewers},
+            }
+        entries.append(common | found)
     return entries

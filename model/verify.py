@@ -103,7 +103,8 @@ async def verify(pipeline: Pipeline, gallery: Gallery, request: VerifyRequest) -
         timings_ms=stopwatch.milliseconds(*(photo.stopwatch for photo in photos)),
     )
     if gallery.decisions:
-        gallery.decisions.record([describe_decision(decision, collection, stopwatch)])
+        entry = describe_decision(decision, collection, stopwatch)
+        gallery.decisions.record([entry.to_columns()])
     return decision
 
 
@@ -155,7 +156,7 @@ def compare_with_face(
         else:
             entries.append(Entry(action="verify", model=pipeline.embedder.bundle.contract.name, **values))
     if gallery.decisions:
-        gallery.decisions.record(entries)
+        gallery.decisions.record([entry.to_columns() for entry in entries])
     return threshold, similarities
 
 

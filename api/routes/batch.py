@@ -38,6 +38,7 @@ class Identifying:
     schema: ClassVar[type[BaseModel]] = ProbeEntry
     media_types: ClassVar[tuple[str, ...]] = (NDJSON, FORM, NPY, ARROW)
     texts: ClassVar[tuple[str, ...]] = ()
+    at_once: ClassVar[int] = 2  # with more of them, one batch would have the threads of all others
     pipeline: Pipeline
     gallery: Gallery
     options: SearchOptions
@@ -83,6 +84,7 @@ class Enrolling:
     schema: ClassVar[type[BaseModel]] = EnrollEntry
     media_types: ClassVar[tuple[str, ...]] = (NDJSON, FORM, ARROW)
     texts: ClassVar[tuple[str, ...]] = ("person_id", "name")
+    at_once: ClassVar[int] = 1  # an entry may add a face to whom one before it enrolled
     pipeline: Pipeline
     gallery: Gallery
     collection: str

@@ -59,6 +59,7 @@ class Batch(Protocol):
     schema: ClassVar[type[BaseModel]]  # of an entry
     media_types: ClassVar[tuple[str, ...]]  # of the bodies that it takes
     texts: ClassVar[tuple[str, ...]]  # columns of an Arrow stream, beside `id` and `embedding`
+    at_once: ClassVar[int]  # blocks that are worked on; they begin in their order
 
     @property
     def dimension(self) -> int:
@@ -92,7 +93,7 @@ class BatchResponse(Response):
         self.background = None
         self.unnoted_bytes = 0
         self.failure: SamefaceError | None = None  # of the whole batch
-        self.working = asyncio.Lock()  # held while a block is worked on
+        self.working = asyncio.Semaphore(batch.at_once)  # held while a block is worked on
         self.status_code = 200
         self.init_headers()
 
@@ -215,7 +216,7 @@ class BatchResponse(Response):
         try:
             with self.context.deadline.suspended():
                 asked, prepared = await run_on_line_thread(lambda: self.batch.prepare(block, self.parse))
-                async with self.working:  # which blocks enter in their order
+                async with self.working:
                     if self.failure:
                         return None
                     answers = await self.batch.work(asked, prepared)

@@ -4,10 +4,13 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+LOOK_SECONDS, IDLE_SECONDS = 0.5, 0.02  # of the clock between two looks, and of CPU time in between
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,13 @@ class Server:
         """CPU time of the process so far, user and system, as getrusage counts it."""
         fields = Path(f"/proc/{self.pid}/stat").read_text("ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def rest(self) -> None:
+        """Wait until the server has nothing to do: it writes the audit after it has answered."""
+        before = -1.0
+        while self.cpu_seconds - before > IDLE_SECONDS:
+            before = self.cpu_seconds
+            time.sleep(LOOK_SECONDS)
 
 
 def read_resident_bytes(pid: int) -> int:

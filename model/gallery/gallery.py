@@ -34,7 +34,7 @@ ROLES = {  # of a server, and what it leaves to others
     "search": "This server searches and takes no changes: send them to one with the role `write` or `all`.",
     "write": "This server takes changes and searches nothing: ask one with the role `search` or `all`.",
 }
-MILVUS_SEARCHERS = 16  # threads that wait for Milvus; with FAISS, more than cores would only take turns
+MILVUS_SEARCHERS = 16  # threads that wait for Milvus
 
 
 class Gallery(Roster):
@@ -56,7 +56,8 @@ class Gallery(Roster):
         self.searches = role != "write"  # else it keeps no index
         self.device = device
         self.thresholds = thresholds or Thresholds(Calibrations(bundle))
-        self.searchers = Threads(MILVUS_SEARCHERS if milvus else available_cores(), "search")
+        # With FAISS, more than cores would only take turns; but a batch may have two of them.
+        self.searchers = Threads(MILVUS_SEARCHERS if milvus else available_cores() + 1, "search")
         if role != "all":
             (self.writers if role == "search" else self.searchers).refuse(ROLES[role])
         self.decisions: Decisions | None = None  # of a server, which keeps them in the audit

@@ -9,7 +9,7 @@ from contextlib import suppress
 from sameface.model.access.audit.seals import cut_audit, key_of, seal_audit
 from sameface.model.errors import AlreadyExists
 from sameface.model.observer import SILENT, Observer
-from sameface.model.store.access.audit import Entry
+from sameface.model.store.access.audit import Columns
 from sameface.model.store.store import Store
 
 log = logging.getLogger("sameface.audit")
@@ -36,7 +36,7 @@ class Decisions:
         self._store = store
         self._days = days
         self._observer = observer
-        self._waiting: list[Entry] = []
+        self._waiting: list[Columns] = []
         self._room = threading.Condition()  # guards what waits; notified when there may be room again
         self._came = threading.Event()
         self._stop = threading.Event()
@@ -48,7 +48,7 @@ class Decisions:
         self._thread = threading.Thread(target=self._work, name="sameface-audit", daemon=True)
         self._thread.start()
 
-    def record(self, entries: Sequence[Entry], *, patient: bool = False) -> None:
+    def record(self, entries: Sequence[Columns], *, patient: bool = False) -> None:
         """Take decisions to write; those for which there is no room are counted as lost.
 
         With `patient`, wait for room first, unless writing fails now: a batch may decide faster than the

@@ -21,12 +21,15 @@ from sameface.model.store.databases.database import Database, database_of
 from sameface.model.store.databases.tables import audit, chains
 from sameface.model.store.records import Collection, write_time
 
+# The values of an entry by column, but for its place in its chain.
+Columns: TypeAlias = dict[str, Any]
+
 # A chain's id, and the number and hash of its last entry.
 Head: TypeAlias = tuple[str, int, str]
 
 FIRST = ""  # the hash before the first entry of a chain
 DECISIONS = ("verify", "identify")
-COMPACT = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+COMPACT = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 
 # Built once: every change and every block of decisions runs them.
 HEAD_OF = select(chains).where(chains.c.chain == bindparam("of")).with_for_update()
@@ -66,8 +69,8 @@ class Entry:
         known: dict[str, Any] = {"collection": collection.name, "model": collection.bundle}
         return cls(action=action, **(known | {"revision": collection.revision} | values))
 
-    def to_columns(self) -> dict[str, Any]:
-        """The values of the columns, but for the entry's place in its chain."""
+    def to_columns(self) -> Columns:
+        """The values by column; those of entries that have most of them in common are copies of one."""
         actor = self.actor
         columns = dict(zip(OWN_COLUMNS, OWN_VALUES(self), strict=True))
         columns |= {"caller": actor.caller, "request_id": actor.request_id, "route": actor.route}
@@ -125,7 +128,7 @@ class Audit:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def record(self, entries: Sequence[Entry]) -> None:
+    def record(self, entries: Sequence[Columns]) -> None:
         """Append entries in a transaction of their own."""
         with self._database.writing() as connection:
             record_entries(connection, entries)
@@ -153,23 +156,22 @@ class Audit:
 
 def record_entry(connection: Connection, entry: Entry) -> None:
     """Append an entry to the connection's chain: it is written with the caller's change, or neither is."""
-    record_entries(connection, [entry])
+    record_entries(connection, [entry.to_columns()])
 
 
-def record_entries(connection: Connection, entries: Sequence[Entry]) -> None:
+def record_entries(connection: Connection, entries: Sequence[Columns]) -> None:
     """Append entries to the chain of the connection, in their order."""
     if entries:
         rows = chain_entries(find_head(connection), entries)
         database_of(connection).append(connection, {audit: rows, chains: [end_with(rows[-1])]})
 
 
-def chain_entries(head: Head, entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def chain_entries(head: Head, entries: Sequence[Columns]) -> list[dict[str, Any]]:
     """The rows of entries that come after the `head` of a chain, in their order."""
     chain, number, digest = head
     rows = []
-    for entry in entries:
+    for columns in entries:
         number += 1
-        columns = entry.to_columns()
         digest = hash_entry(digest, describe_columns(f"{chain}.{number}", columns))
         rows.append(columns | {"chain": chain, "number": number, "hash": digest})
     return rows
@@ -194,7 +196,7 @@ def find_head(connection: Connection) -> Head:
     return connection.info["chain"], 0, FIRST
 
 
-def describe_columns(entry_id: str, columns: dict[str, Any]) -> dict[str, Any]:
+def describe_columns(entry_id: str, columns: Columns) -> dict[str, Any]:
     """An entry in the names and types of the HTTP API: all that its hash covers."""
     started = columns["started_at"]
     times = {

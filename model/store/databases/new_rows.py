@@ -1,6 +1,7 @@
 """Rows to insert, as the drivers of both databases take them: many at once, past SQLAlchemy."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import JSON, Table
@@ -23,13 +24,12 @@ def list_values(
 ) -> Iterator[list[Any]]:
     """The values of each row, those of JSON by `to_json`; None is null where JSON may be null."""
     names = list(rows[0])
-    is_json = [isinstance(table.columns[name].type, JSON) for name in names]
-    if not any(is_json):
-        yield from ([row[name] for name in names] for row in rows)
-        return
-    may_lack = [bool(table.columns[name].nullable) for name in names]
+    values_of = itemgetter(*names)  # of several: no table has one column alone
+    columns = enumerate(table.columns[name] for name in names)
+    in_json = [(place, column.nullable) for place, column in columns if isinstance(column.type, JSON)]
     for row in rows:
-        yield [
-            to_json(row[name]) if json and not (null and row[name] is None) else row[name]
-            for name, json, null in zip(names, is_json, may_lack, strict=True)
-        ]
+        values = list(values_of(row))
+        for place, nullable in in_json:
+            if not (nullable and values[place] is None):
+                values[place] = to_json(values[place])
+        yield values

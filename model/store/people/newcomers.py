@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import JSON, Connection, bindparam, cast, null, select, union_all
 
 from sameface.model.errors import AlreadyExists, PersonNotFound
-from sameface.model.store.access.audit import Entry, Head, chain_entries, end_with, find_head
+from sameface.model.store.access.audit import Columns, Entry, Head, chain_entries, end_with, find_head
 from sameface.model.store.changes import describe_changes, number_newcomers
 from sameface.model.store.databases.database import database_of
 from sameface.model.store.databases.one_of import OneOf
@@ -174,13 +174,14 @@ def describe_faces(
 
 def describe_entries(
     collection: Collection, newcomers: Sequence[NewPerson], known: Set[str], revision: int
-) -> list[Entry]:
+) -> list[Columns]:
     """Each newcomer for the audit: enrolled, or with faces added to a person who was `known`."""
+    common = Entry.about(collection, "enroll_person", revision=revision).to_columns()
     entries, seen = [], set(known)
     for newcomer in newcomers:
         action = "add_faces" if newcomer.person_id in seen else "enroll_person"
         seen.add(newcomer.person_id)
         face_ids = [face.face_id for face in newcomer.faces]
-        what = {"person_id": newcomer.person_id, "revision": revision, "details": {"face_ids": face_ids}}
-        entries.append(Entry.about(collection, action, **what))
+        what = {"action": action, "person_id": newcomer.person_id, "details": {"face_ids": face_ids}}
+        entries.append(common | what)
     return entries

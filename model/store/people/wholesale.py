@@ -41,7 +41,7 @@ class Wholesale:
             record_entries(
                 connection,
                 [
-                    describe_forgotten(collection, person_id, revision, owned[person_id])
+                    describe_forgotten(collection, person_id, revision, owned[person_id]).to_columns()
                     for person_id in owned
                 ],
             )

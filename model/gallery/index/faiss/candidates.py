@@ -57,18 +57,8 @@ def select_search_device(device: str, requested: str) -> str:
 
 
 def compare_all(probes: Floats, embeddings: Floats, count: int) -> tuple[Floats, NDArray[np.int64]]:
-    """For each probe the similarities and the numbers of the `count` nearest rows, by comparing every row.
-
-    A single probe runs on one core, because it is done before a second one wakes up; FAISS keeps the number
-    of cores per calling thread.
-    """
-    threads = faiss.omp_get_max_threads()
-    if len(probes) == 1:
-        faiss.omp_set_num_threads(1)
-    try:
-        similarities, rows = faiss.knn(probes, embeddings, count, faiss.METRIC_INNER_PRODUCT)
-    finally:
-        faiss.omp_set_num_threads(threads)
+    """For each probe the similarities and the numbers of the `count` nearest rows, by comparing every row."""
+    similarities, rows = faiss.knn(probes, embeddings, count, faiss.METRIC_INNER_PRODUCT)
     return similarities, rows
 
 

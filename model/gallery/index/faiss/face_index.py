@@ -20,6 +20,7 @@ from sameface.model.gallery.index.faiss.candidates import (
 )
 from sameface.model.gallery.index.faiss.embedding_rows import EmbeddingRows
 from sameface.model.gallery.index.faiss.person_means import PersonMeans
+from sameface.model.gallery.index.faiss.shared_cores import CORES
 from sameface.model.gallery.index.faiss.shared_lock import SharedLock
 from sameface.model.gallery.index.hits import Hits
 from sameface.model.store.records import FaceChanges
@@ -73,7 +74,7 @@ class FaceIndex:
 
         If it is to be `exact`, all embeddings are compared in full, without FAISS's candidates.
         """
-        with self.lock.shared():
+        with self.lock.shared(), CORES.share(len(probes)):
             found = Hits.none(len(probes), limit)
             missing = np.arange(len(probes))
             count = min(self.columns.count, limit * 2)
@@ -86,7 +87,7 @@ class FaceIndex:
 
     def search_means(self, probes: Floats, limit: int) -> Hits:
         """For each probe (row) the `limit` people with the highest cosine to their unit mean embedding."""
-        with self.lock.shared():
+        with self.lock.shared(), CORES.share(len(probes)):
             means = self._get_means()
             count = min(means.count, limit + means.dead)
             if not count:

@@ -17,9 +17,10 @@ from sameface.model.store.store import Store
 @pytest.fixture
 def exported(store: Store, staff: Collection, tmp_path: Path) -> Path:
     """An audit of two seals: three entries, and two."""
-    store.audit.record([Entry.about(staff, "identify", similarity=0.1 + 0.2, started_at=0.1)] * 2)
+    found = Entry.about(staff, "identify", similarity=0.1 + 0.2, started_at=0.1)
+    store.audit.record([found.to_columns()] * 2)
     seal_audit(store)
-    store.audit.record([Entry(action="verify")] * 2)
+    store.audit.record([Entry(action="verify").to_columns()] * 2)
     assert export_audit(store, tmp_path / "audit.jsonl") == 5
     return tmp_path / "audit.jsonl"
 

@@ -71,7 +71,7 @@ def test_writers_sealers_and_cutters_leave_an_audit_that_verifies(stores: list[S
 def test_every_entry_of_writers_at_once_is_kept(stores: list[Store], staff: Collection) -> None:
     def write(number: int) -> None:
         for turn in range(20):
-            stores[number % 2].audit.record([Entry.about(staff, "verify")] * 3)
+            stores[number % 2].audit.record([Entry.about(staff, "verify").to_columns()] * 3)
             if turn % 5 == number % 5:
                 seal_audit(stores[number % 2])
 
@@ -82,7 +82,7 @@ def test_every_entry_of_writers_at_once_is_kept(stores: list[Store], staff: Coll
 
 
 def test_one_person_reviews_a_decision_once(stores: list[Store], staff: Collection) -> None:
-    stores[0].audit.record([Entry.about(staff, "identify", outcome="match", person_id="ada")])
+    stores[0].audit.record([Entry.about(staff, "identify", outcome="match", person_id="ada").to_columns()])
     [decision] = stores[0].audit.page(Wanted(person_id="ada"), 1)
     answers = at_once(
         8, lambda number: review_entry(stores[number % 2], decision.entry_id, "grace", confirmed=True)

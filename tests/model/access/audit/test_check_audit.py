@@ -28,7 +28,8 @@ def audited(store: Store, staff: Collection) -> Store:
         other.people.update(staff, "p0", {"name": "Ada"})
     seal_audit(store)
     store.people.delete(staff, "p1")
-    store.audit.record([Entry.about(staff, "identify", outcome="match", similarity=1, threshold=0.3)])
+    match = Entry.about(staff, "identify", outcome="match", similarity=1, threshold=0.3)
+    store.audit.record([match.to_columns()])
     seal_audit(store)
     store.people.delete_face(staff, "p2", "p2-0")
     store.people.delete(staff, "p2")
@@ -130,7 +131,7 @@ def test_a_cut_takes_many_entries_in_several_transactions(
 ) -> None:
     monkeypatch.setattr("sameface.model.store.access.seals.ROWS_AT_ONCE", 4)
     for _ in range(5):
-        store.audit.record([Entry.about(staff, "verify") for _ in range(3)])
+        store.audit.record([Entry.about(staff, "verify").to_columns() for _ in range(3)])
         seal_audit(store)
     later(9)
     assert cut_audit(store, 1) == 16

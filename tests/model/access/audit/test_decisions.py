@@ -10,7 +10,7 @@ from sameface.model.access.audit.check_audit import check_audit
 from sameface.model.access.audit.decisions import Decisions
 from sameface.model.errors import SecretKeyRefused, StorageFull
 from sameface.model.observer import Observer
-from sameface.model.store.access.audit import Entry, Wanted
+from sameface.model.store.access.audit import Columns, Entry, Wanted
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from tests.conftest import wait_for
@@ -27,8 +27,8 @@ def count_decisions(store: Store) -> int:
     return sum(each.entry.action == "identify" for each in store.audit.page(Wanted(), 100_000))
 
 
-def decisions_about(staff: Collection, count: int) -> list[Entry]:
-    return [Entry.about(staff, "identify", outcome="unknown") for _ in range(count)]
+def decisions_about(staff: Collection, count: int) -> list[Columns]:
+    return [Entry.about(staff, "identify", outcome="unknown").to_columns()] * count
 
 
 def test_decisions_are_written_soon_without_being_asked_for(store: Store, staff: Collection) -> None:
@@ -57,7 +57,7 @@ def test_a_full_disk_keeps_decisions_waiting_and_then_loses_them(
     monkeypatch.setattr(module, "MOST_WAITING", 10)
     lost, write, full = Lost(), store.audit.record, True
 
-    def record(entries: list[Entry]) -> None:
+    def record(entries: list[Columns]) -> None:
         if full:
             raise StorageFull("There is no room left for the gallery; searches go on.")
         write(entries)
@@ -88,7 +88,7 @@ def test_a_fast_batch_waits_for_room_instead_of_losing_decisions(
 def test_a_batch_does_not_wait_for_what_cannot_be_written(
     store: Store, staff: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_: list[Entry]) -> None:
+    def refuse(_: list[Columns]) -> None:
         raise StorageFull("There is no room left for the gallery; searches go on.")
 
     monkeypatch.setattr(module, "MOST_WAITING", 10)
@@ -104,7 +104,7 @@ def test_a_batch_does_not_wait_for_what_cannot_be_written(
 def test_what_cannot_be_written_at_the_end_is_counted(
     store: Store, staff: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_: list[Entry]) -> None:
+    def refuse(_: list[Columns]) -> None:
         raise StorageFull("There is no room left for the gallery; searches go on.")
 
     monkeypatch.setattr(store.audit, "record", refuse)

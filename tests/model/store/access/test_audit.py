@@ -103,9 +103,9 @@ def test_entries_are_found_by_time_caller_person_collection_and_request(
     store: Store, staff: Collection
 ) -> None:
     with acting(Actor("gate", "r1")):
-        store.audit.record([Entry.about(staff, "identify", person_id="ada", time=100.0)])
+        store.audit.record([Entry.about(staff, "identify", person_id="ada", time=100.0).to_columns()])
     with acting(Actor("door", "r2")):
-        store.audit.record([Entry(action="verify", time=200.0)])
+        store.audit.record([Entry(action="verify", time=200.0).to_columns()])
     for wanted in ({"caller": "gate"}, {"person_id": "ada"}, {"request_id": "r1"}, {"until": 150.0}):
         assert [each.entry.action for each in read(store, **wanted)] == ["identify"], wanted
     assert [each.entry.action for each in read(store, since=150.0, until=250.0)] == ["verify"]
@@ -121,7 +121,7 @@ def test_the_time_that_an_entry_shows_is_the_one_it_has() -> None:
 
 
 def test_pages_go_from_the_newest_back(store: Store) -> None:
-    store.audit.record([Entry(action="verify", details={"n": number}) for number in range(5)])
+    store.audit.record([Entry(action="verify", details={"n": number}).to_columns() for number in range(5)])
     first = store.audit.page(Wanted(), 2)
     second = store.audit.page(Wanted(), 10, before=first[-1].key)
     assert [each.entry.details["n"] for each in first + second] == [4, 3, 2, 1, 0]
