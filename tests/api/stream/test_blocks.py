@@ -1,10 +1,10 @@
 """Blocks of a batch: several under way at a time, worked on and answered in the order of their entries."""
 
-import itertools
-
+import numpy as np
 import pytest
 
 from sameface.api.stream import batch_response as streams
+from sameface.model.faces import Floats
 from tests.api.collections import make_collection
 from tests.api.lines import send, to_line
 from tests.model.people import random_units
@@ -34,18 +34,16 @@ def test_what_was_answered_before_a_failure_is_sent_and_what_comes_after_is_drop
     monkeypatch.setattr(streams, "BLOCK_ENTRIES", 1)
     with serve() as client:
         staff = make_collection(client)
-        gallery, turns = client.app.state.gallery, itertools.count()
-        search = gallery.search
+        gallery = client.app.state.gallery
+        rows, search = random_units(9, DIMENSION, 3), gallery.search
 
-        def fail_once(*given: object, **named: object) -> object:
-            if next(turns) == 2:
+        def fail_for_the_third(collection: object, probes: Floats, *given: object, **named: object) -> object:
+            if np.allclose(probes[0], rows[2], atol=1e-6):
                 raise RuntimeError("a defect")
-            return search(*given, **named)
+            return search(collection, probes, *given, **named)
 
-        monkeypatch.setattr(gallery, "search", fail_once)
-        lines = [
-            to_line(str(number), embedding=row) for number, row in enumerate(random_units(9, DIMENSION, 3))
-        ]
+        monkeypatch.setattr(gallery, "search", fail_for_the_third)
+        lines = [to_line(str(number), embedding=row) for number, row in enumerate(rows)]
         answers = send(client, f"{staff}/identify/batch", b"".join(lines))
         assert [each["id"] for each in answers] == ["0", "1", None]
         assert answers[-1]["error"]["code"] == "internal"
