@@ -96,10 +96,10 @@ def drop_draft(store: Store, draft: Collection) -> None:
     some = select(faces.c.key).where(faces.c.collection == draft.key).limit(FACES_AT_ONCE)
     gone = FACES_AT_ONCE
     while gone == FACES_AT_ONCE:
-        with store.writing() as connection:
+        with store.writing(patient=True) as connection:
             refuse_gone(connection, draft)  # a draft that was published meanwhile must stay
             gone = connection.execute(delete(faces).where(faces.c.key.in_(some))).rowcount
-    with store.writing() as connection:
+    with store.writing(patient=True) as connection:
         connection.execute(delete(collections).where(collections.c.key == draft.key))
 
 

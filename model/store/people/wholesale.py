@@ -23,7 +23,7 @@ class Wholesale:
 
     def delete_all(self, collection: Collection) -> tuple[int, int]:
         """Delete everybody of a collection; returns how many people and faces there were."""
-        with self._database.writing() as connection:
+        with self._database.writing(patient=True) as connection:
             refuse_gone(connection, collection)
             everybody = connection.execute(
                 select(people.c.person_id, people.c.key, faces.c.key)

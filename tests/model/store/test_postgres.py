@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
 from sameface.model.data_folder import SharedGallery
 from sameface.model.errors import InvalidArgument, StoreRefused, StoreUnavailable
@@ -133,6 +134,23 @@ def test_text_that_it_cannot_keep_is_refused_and_not_quoted(stores: list[Store])
         stores[0].people.enroll(staff, [replace(person, name="se\0cret")])
     assert "cret" not in refused.value.detail
     assert stores[0].collections.get("staff").people == 0
+
+
+def test_statements_by_key_use_indexes_and_keep_their_plans_and_long_ones_are_planned_anew(
+    stores: list[Store],
+) -> None:
+    """A plan that was made while a table was small would otherwise read all of it when it has grown."""
+
+    def settings(connection: Connection) -> list[str]:
+        names = ("plan_cache_mode", "enable_seqscan", "statement_timeout")
+        return [connection.exec_driver_sql(f"SHOW {name}").scalar_one() for name in names]
+
+    with stores[0].writing() as connection:
+        assert settings(connection) == ["force_generic_plan", "off", "30s"]
+    with stores[0].writing(patient=True) as connection:
+        assert settings(connection) == ["auto", "on", "0"]
+    with stores[0].frozen() as connection:
+        assert settings(connection) == ["auto", "on", "30s"]
 
 
 def test_a_backup_is_left_to_its_own_tools(stores: list[Store], tmp_path: Path) -> None:

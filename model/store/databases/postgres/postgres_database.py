@@ -1,6 +1,6 @@
 """What is particular to PostgreSQL: its connections, its locks, its clock, its types and its errors."""
 
-import select as waiting
+import select
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -43,15 +43,30 @@ SESSION = f"""
 SET statement_timeout = '{STATEMENT_SECONDS}s';
 SET lock_timeout = '{LOCK_SECONDS}s';
 SET idle_in_transaction_session_timeout = '10min';
+SET idle_session_timeout = 0; -- a lock ends with its connection
 SET tcp_keepalives_idle = 10;
 SET tcp_keepalives_interval = 5;
 SET tcp_keepalives_count = 3;
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
 """
+# Of connections whose statements find rows by their keys: they need no new plan for each number of keys, and a plan
+# that was made while a table was small must not be one that reads all of it.
+KEYED = """
+SET plan_cache_mode = force_generic_plan;
+SET enable_seqscan = off;
+"""
+PATIENT = """
+SET LOCAL statement_timeout = 0;
+SET LOCAL lock_timeout = 0;
+SET LOCAL plan_cache_mode = auto;
+SET LOCAL enable_seqscan = on;
+"""
 CLAIM = """
 SET lock_timeout = '3s';
 SET statement_timeout = 0;
 SET idle_in_transaction_session_timeout = 0;
+RESET plan_cache_mode;
+RESET enable_seqscan;
 """
 IN_USE = "in use"  # the lock that every connection shares, and that whoever claims the database holds alone
 LOCK_KEY = "hashtextextended('sameface ' || current_schema() || ' ' || :name, 0)"
@@ -65,15 +80,16 @@ class PostgresDatabase(Database):
         self._folder = place.folder
         self._connect = partial(connect, read_url(place.url))
         self._announcer = Announcer(self._connect)
-        self._writer = open_engine(self._connect).execution_options(database=self)
+        by_key = partial(self._connect, settings=KEYED)
+        self._writer = open_engine(by_key).execution_options(database=self)
         self._autocommit = open_engine(
-            self._connect,
+            by_key,
             isolation_level="AUTOCOMMIT",
             pool_reset_on_return=None,
             skip_autocommit_rollback=True,
         )
-        self.reader = self._writer.execution_options(
-            isolation_level="REPEATABLE READ", postgresql_readonly=True
+        self.reader = open_engine(self._connect).execution_options(
+            database=self, isolation_level="REPEATABLE READ", postgresql_readonly=True
         )
 
     def newest(self) -> AbstractContextManager[Connection]:
@@ -88,7 +104,7 @@ class PostgresDatabase(Database):
         """
         with self._writer.begin() as connection:
             if patient:
-                connection.execute(text("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0"))
+                connection.execute(text(PATIENT))
             if alone:
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK_KEY})"), {"name": "alone"})
             yield connection
@@ -115,7 +131,7 @@ class PostgresDatabase(Database):
     @contextmanager
     def claimed(self) -> Iterator[Connection]:
         """The only connection to the database, in no transaction; raises if anybody else has it open."""
-        for engine in (self._autocommit, self._writer):
+        for engine in self._engines:
             engine.dispose()  # this process's other connections have it open, too
         with self._writer.connect() as connection:
             connection.detach()
@@ -197,8 +213,12 @@ class PostgresDatabase(Database):
     def close(self) -> None:
         """Close all connections."""
         self._announcer.close()
-        for engine in (self._autocommit, self._writer):
+        for engine in self._engines:
             engine.dispose()
+
+    @property
+    def _engines(self) -> tuple[Engine, ...]:
+        return self._autocommit, self._writer, self.reader
 
 
 def read_url(url: str) -> dict[str, Any]:
@@ -230,24 +250,28 @@ def open_engine(open_connection: Connect, **options: Any) -> Engine:
     return engine
 
 
-def connect(parameters: dict[str, Any]) -> psycopg.Connection[Any]:
-    """A connection with this project's time limits, whose commits are on the server's disk."""
+def connect(parameters: dict[str, Any], settings: str = "") -> psycopg.Connection[Any]:
+    """A connection with this project's time limits and `settings`, whose commits are on the server's disk."""
     connection = psycopg.connect(**parameters, autocommit=True)
-    connection.execute(SESSION)
-    if connection.info.parameter_status("server_encoding") != "UTF8":
+    try:
+        connection.execute(SESSION + settings)
+        if connection.info.parameter_status("server_encoding") != "UTF8":
+            raise StoreRefused("The database must be made with ENCODING 'UTF8': names are in any script.")
+        share = f"SELECT pg_try_advisory_lock_shared({LOCK_KEY.replace(':name', '%s')})"
+        if connection.execute(share, [IN_USE]).fetchone() == (False,):
+            raise unavailable("is being moved")
+        connection.autocommit = False
+    except BaseException:
         connection.close()
-        raise StoreRefused("The database must be made with ENCODING 'UTF8': names are in any script.")
-    share = f"SELECT pg_try_advisory_lock_shared({LOCK_KEY.replace(':name', '%s')})"
-    if connection.execute(share, [IN_USE]).fetchone() == (False,):
-        connection.close()
-        raise unavailable("is being moved")
-    connection.autocommit = False
+        raise
     return connection
 
 
 def refuse_closed(connection: psycopg.Connection[Any], *_: Any) -> None:
     """Have a pooled connection opened anew that the server has closed: then there is something to read."""
-    if waiting.select([connection.fileno()], [], [], 0)[0]:
+    look = select.poll()  # select.select() takes no file descriptor above 1023
+    look.register(connection.fileno(), select.POLLIN)
+    if look.poll(0):
         raise InvalidatePoolError
 
 

@@ -22,9 +22,11 @@ from sqlalchemy import (
     Table,
     Update,
     bindparam,
+    cast,
     func,
     select,
 )
+from sqlalchemy.dialects.postgresql import REGCLASS
 from sqlalchemy.types import TypeEngine
 
 from sameface.model.store.databases.database import Rows, damaged
@@ -130,6 +132,7 @@ def add_keys(statement: Update, drawn: tuple[tuple[Table, str], ...]) -> Update:
 
 def draw_keys(table: Table, name: str) -> ColumnElement[Any]:
     """An array of new keys of a table, as many as the value `name` says, in rising order."""
-    sequence = func.pg_get_serial_sequence(table.name, COUNTED[table.name])
+    name_of_sequence = func.pg_get_serial_sequence(table.name, COUNTED[table.name])
+    sequence = select(cast(name_of_sequence, REGCLASS)).scalar_subquery()  # found once, not for each key
     numbers = func.generate_series(1, bindparam(name)).table_valued("number")
     return func.array(select(func.nextval(sequence)).select_from(numbers).scalar_subquery())
