@@ -49,8 +49,8 @@ SET tcp_keepalives_interval = 5;
 SET tcp_keepalives_count = 3;
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
 """
-# Of connections whose statements find rows by their keys: they need no new plan for each number of keys, and a plan
-# that was made while a table was small must not be one that reads all of it.
+# Of connections whose statements find rows by their keys: they need no new plan for each number of keys, and
+# one that was made while a table was small must not read all of it.
 KEYED = """
 SET plan_cache_mode = force_generic_plan;
 SET enable_seqscan = off;
