@@ -7,7 +7,7 @@ COPY sameface sameface
 COPY api api
 COPY model model
 COPY training training
-RUN python -m venv /opt/sameface && /opt/sameface/bin/pip install --no-cache-dir ".[${EXTRA},postgres]"
+RUN python -m venv /opt/sameface && /opt/sameface/bin/pip install --no-cache-dir ".[${EXTRA},arrow,postgres]"
 
 FROM python:3.11-slim
 RUN useradd --create-home --uid 10001 sameface && install -d -o sameface /data

@@ -106,19 +106,19 @@ $(BIN)/python:
 	@echo "Installing sameface into .venv (a minute, once)"
 	@rm -f .venv/serving-* .venv/training-* .venv/developing-*
 	@$(PIP) uninstall --quiet --yes onnxruntime onnxruntime-gpu faiss-cpu faiss-gpu-cu12
-	@$(PIP) install --editable '.[$(EXTRA)$(ENGINE)]'
+	@$(PIP) install --editable '.[$(EXTRA)$(ENGINE),arrow]'
 	@touch $@
 
 # torch is asked for by name and version first: asked for in another way, pip may take a far larger build.
 .venv/training-$(EXTRA): .venv/serving-$(EXTRA)
 	@echo "Installing torch into .venv (minutes, once)"
 	@$(PIP) install torch==2.13.0
-	@$(PIP) install --editable '.[$(EXTRA),train]'
+	@$(PIP) install --editable '.[$(EXTRA),arrow,train]'
 	@touch $@
 
 .venv/developing-$(EXTRA): .venv/training-$(EXTRA)
 	@echo "Installing the tools for tests into .venv (once)"
-	@$(PIP) install --editable '.[$(EXTRA),train,dev]'
+	@$(PIP) install --editable '.[$(EXTRA),arrow,train,dev]'
 	@touch $@
 
 clean:

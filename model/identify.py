@@ -1,8 +1,10 @@
 """Who is this? Photos and embeddings against the people of a collection."""
 
+import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -62,11 +64,12 @@ class Identification(Value):
 
 @dataclass(frozen=True, slots=True)
 class SearchOutcome:
-    """The result of one search: the collection, the threshold, and who is in the probes."""
+    """The result of one search: the collection, the threshold, who is in the probes, and what to audit."""
 
     collection: Collection
     threshold: Threshold
     identified: Identified
+    decisions: Sequence[Columns] = ()  # entries of the audit, if the gallery keeps them
 
 
 async def identify(pipeline: Pipeline, gallery: Gallery, request: IdentifyRequest) -> Identification:
@@ -93,11 +96,19 @@ async def identify(pipeline: Pipeline, gallery: Gallery, request: IdentifyReques
 
 
 async def identify_many(
-    pipeline: Pipeline, gallery: Gallery, probes: Probes, options: SearchOptions
+    pipeline: Pipeline,
+    gallery: Gallery,
+    probes: Probes,
+    options: SearchOptions,
+    places: asyncio.Semaphore | None = None,
 ) -> Identified:
-    """Who is in each probe of a block; photos wait for free places in the work queue."""
+    """Who is in each probe of a block; photos wait for free places in the work queue.
+
+    Blocks that are searched at the same time share `places`, those that one batch may take.
+    """
+    embed_in_turn = partial(pipeline.queue.run_in_turn, places=places)
     try:
-        outcome = await search(pipeline, gallery, probes, options, pipeline.queue.run_in_turn)
+        outcome = await search(pipeline, gallery, probes, options, embed_in_turn)
     except SamefaceError as error:  # the collection was deleted meanwhile
         return Identified(probes.count, {**dict.fromkeys(range(probes.count), error), **probes.errors})
     return outcome.identified
@@ -126,9 +137,12 @@ async def search(
     gallery.searchers.check_open()
     photos = list(probes.photos.values())
     embedded = zip(probes.photos, await embed_all(embed, photos) if photos else (), strict=True)
-    return await gallery.searchers.run(
+    outcome = await gallery.searchers.run(
         search_faces, gallery, probes, dict(embedded), options, stopwatch or pipeline.start_stopwatch()
     )
+    if gallery.decisions:  # not on a search thread, for which others would wait
+        await gallery.decisions.record_patiently(outcome.decisions)
+    return outcome
 
 
 def search_faces(
@@ -165,10 +179,12 @@ def search_faces(
         matched=closest >= threshold.value,
         candidates=candidates,
     )
-    if gallery.decisions:
-        entries = describe_decisions(identified, collection, threshold, stopwatch.started_at)
-        gallery.decisions.record(entries, patient=True)  # on a search thread, for which others need not wait
-    return SearchOutcome(collection, threshold, identified)
+    decisions = (
+        describe_decisions(identified, collection, threshold, stopwatch.started_at)
+        if gallery.decisions
+        else ()
+    )
+    return SearchOutcome(collection, threshold, identified, decisions)
 
 
 def line_up(

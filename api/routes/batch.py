@@ -1,5 +1,6 @@
 """Batches: probes to identify or people to enrol, as NDJSON, a form of photos, an array or Arrow."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -42,6 +43,7 @@ class Identifying:
     pipeline: Pipeline
     gallery: Gallery
     options: SearchOptions
+    places: asyncio.Semaphore  # of the work queue, for the photos of all blocks together
 
     @property
     def dimension(self) -> int:
@@ -63,7 +65,7 @@ class Identifying:
 
     async def work(self, asked: Asked, prepared: Probes) -> IdentifiedAnswers:
         """Who is in each probe."""
-        found = await identify_many(self.pipeline, self.gallery, prepared, self.options)
+        found = await identify_many(self.pipeline, self.gallery, prepared, self.options, self.places)
         return IdentifiedAnswers(asked, found)
 
     def _to_probe(self, sent: ProbeEntry | SamefaceError) -> bytes | Floats | SamefaceError:
@@ -141,7 +143,7 @@ async def identify_batch(
     search = options.to_options(collection.name)
     # Refuses a rate that is not supported now, instead of line by line.
     gallery.choose_threshold(collection, search.rule, search.fusion)
-    return BatchResponse(request, Identifying(pipeline, gallery, search))
+    return BatchResponse(request, Identifying(pipeline, gallery, search, pipeline.queue.share_places()))
 
 
 @router.post(

@@ -86,7 +86,10 @@ class BatchResponse(Response):
             batch.texts,
             batch.media_types,
         )
-        self.writer = writer_for(request.headers.get("accept", ""), self.describe)
+        self.broken = (
+            False  # once the reader has met what it is not made for; the rest of the body is dropped
+        )
+        self.writer = writer_for(",".join(request.headers.getlist("accept")), self.describe)
         self.media_type = self.writer.media_type
         self.batch = batch
         self.photos = find_photos(batch.schema)
@@ -126,7 +129,7 @@ class BatchResponse(Response):
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
             content, more = message.get("body", b""), message.get("more_body", False)
-            found = await self.split(content, last=not more)
+            found = await self.split(content, number, last=not more)
             self.note_progress(len(content), entries=len(found))
             number = found[-1].number if found else number
             await mailbox.put(found, last=not more)
@@ -135,11 +138,21 @@ class BatchResponse(Response):
                 return await mailbox.put([Entry(number + 1, busy)], last=True)
         return None
 
-    async def split(self, content: bytes, *, last: bool) -> Sequence[Entry | Rows]:
-        """The entries that `content` completes; what may be thousands is split off the event loop."""
-        if len(content) < PROGRESS_BYTES:
-            return self.reader.read(content, last=last)
-        return await run_on_line_thread(lambda: self.reader.read(content, last=last))
+    async def split(self, content: bytes, number: int, *, last: bool) -> Sequence[Entry | Rows]:
+        """The entries after `number` that `content` completes, or the error `internal` if reading it fails.
+
+        What may be thousands is split off the event loop; a few bytes complete many of them in some formats.
+        """
+        if self.broken:
+            return []
+        try:
+            if len(self.reader.held) + len(content) < PROGRESS_BYTES:
+                return self.reader.read(content, last=last)
+            return await run_on_line_thread(lambda: self.reader.read(content, last=last))
+        except Exception:
+            log.exception("request %s failed", self.context.request_id)
+            self.broken = True
+            return [Entry(number + 1, internal_error())]
 
     def note_progress(self, received: int, *, entries: int) -> None:
         """Renew the deadline if entries are complete or many bytes came: a byte now and then does not."""

@@ -1,5 +1,6 @@
 """Entries of a batch that come as rows of arrays, many at once."""
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -40,14 +41,16 @@ class Rows:
 
     def in_blocks(self) -> Iterator["Rows"]:
         """The same rows, `ROWS_AT_ONCE` at a time."""
+        wrong = sorted(self.errors)
         for first in range(0, self.count, ROWS_AT_ONCE):
             some = slice(first, first + ROWS_AT_ONCE)
             ids = self.ids[some]
+            here = wrong[bisect_left(wrong, first) : bisect_left(wrong, some.stop)]
             yield Rows(
                 self.number - self.count + first + len(ids),
                 ids,
                 self.embeddings[some],
-                {row - first: self.errors[row] for row in self.errors if first <= row < some.stop},
+                {row - first: self.errors[row] for row in here},
                 {name: column[some] for name, column in self.texts.items()},
             )
 

@@ -62,12 +62,20 @@ class WorkQueue:
                 future.cancel()
                 job.wanted = False
 
-    async def run_in_turn(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """The result of `work` for every item, as places become free: a batch waits and is never refused."""
-        few = asyncio.Semaphore(self.threads)  # places that one batch may take
+    async def run_in_turn(
+        self,
+        work: Callable[[Item], Result],
+        items: Sequence[Item],
+        places: asyncio.Semaphore | None = None,
+    ) -> list[Result]:
+        """The result of `work` for every item, as places become free: a batch waits and is never refused.
+
+        Calls that share `places`, which `share_places` makes, take no more together than one of them alone.
+        """
+        free = places or self.share_places()
 
         async def run(item: Item) -> Result:
-            async with few:
+            async with free:
                 while True:
                     try:
                         [result] = await self.run_all(work, [item])
@@ -76,6 +84,10 @@ class WorkQueue:
                         await asyncio.sleep(self._seconds_per_job)
 
         return await asyncio.gather(*(run(item) for item in items))
+
+    def share_places(self) -> asyncio.Semaphore:
+        """The places that one batch may take: as many as there are threads."""
+        return asyncio.Semaphore(self.threads)
 
     def close(self) -> None:
         """Finish the photos in work, and cancel those that wait."""

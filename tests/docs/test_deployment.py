@@ -3,6 +3,7 @@
 import json
 import re
 
+import pytest
 import yaml
 
 from sameface.api.settings import PREFIX, Settings
@@ -50,3 +51,10 @@ def test_the_image_runs_as_nobody_special_and_knows_its_health() -> None:
     assert re.search(r"^USER sameface$", dockerfile, re.MULTILINE)
     assert "HEALTHCHECK" in dockerfile
     assert set(re.findall(r"SAMEFACE_(\w+)=", dockerfile)) <= {name.upper() for name in Settings.model_fields}
+
+
+@pytest.mark.parametrize("file", ["Makefile", "Dockerfile"])
+def test_arrow_needs_no_extra_that_a_user_would_have_to_know(file: str) -> None:
+    installed = re.findall(r"""install .*["']\.\[(.*)\]["']""", (ROOT / file).read_text("utf-8"))
+    assert installed
+    assert all("arrow" in extras.replace("$(ENGINE)", "").split(",") for extras in installed)

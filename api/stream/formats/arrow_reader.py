@@ -70,6 +70,7 @@ class ArrowReader:
 
     def _read_rows(self, columns: Column) -> Rows:
         """The columns of a record batch as rows."""
+        self._check_size(columns)
         by_name = {column.schema.name: column for column in columns.children}
         embeddings, errors = read_embeddings(by_name.pop("embedding"), self.dimension)
         ids = read_texts(by_name.pop("id"))
@@ -79,3 +80,14 @@ class ArrowReader:
         self._number += columns.length
         texts = {name: read_texts(column) for name, column in by_name.items()}
         return Rows(self._number, ids, embeddings, errors, texts)
+
+    def _check_size(self, columns: Column) -> None:
+        """Raise before memory is taken for more rows than have room: a null takes a bit in the stream."""
+        if {column.length for column in columns.children} != {columns.length}:
+            raise InvalidRequest("The columns of a record batch differ in length.")
+        if columns.length * 4 * self.dimension > self.limit_bytes:
+            raise InvalidRequest(
+                f"The embeddings of a record batch may take {self.limit_bytes} bytes, null or not:"
+                " write smaller record batches.",
+                limit=self.limit_bytes,
+            )

@@ -12,6 +12,7 @@ from sameface.api.stream.rows import Rows
 MAGIC = b"\x93NUMPY"
 LONGEST_HEADER = 10_000  # NumPy itself reads no longer one
 READERS = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
+LARGEST_SIZE = 2**63  # of a dimension, beyond NumPy's own
 LENGTH_BYTES = {1: 2, 2: 4}  # of the header's length, by version
 
 
@@ -35,7 +36,7 @@ class NpyReader:
             if self._announced is None:
                 self._announced = self._read_header(last=last)
             if self._announced is not None:
-                found += self._take_rows().in_blocks()
+                found += self._take_rows(self._announced - self._number).in_blocks()
                 self._check_length(self._announced, last=last)
         except InvalidRequest as error:
             self._broken = True
@@ -69,6 +70,8 @@ class NpyReader:
             shape, fortran_order, dtype = READERS[version](io.BytesIO(header), max_header_size=LONGEST_HEADER)
         except Exception as error:  # whatever NumPy's own parser meets in it
             raise InvalidRequest("The array's header cannot be read.") from error
+        if any(abs(size) > LARGEST_SIZE for size in shape):  # Python refuses to print the longest of them
+            raise InvalidRequest("The array's header has a number that is too large.")
         fits = len(shape) == 2 and shape[1] == self.dimension and shape[0] >= 0
         if dtype != np.dtype("<f4") or dtype.hasobject or not fits or (fortran_order and min(shape) > 1):
             order = "Fortran" if fortran_order else "C"
@@ -78,10 +81,10 @@ class NpyReader:
             )
         return int(shape[0])
 
-    def _take_rows(self) -> Rows:
-        """The complete rows among the bytes that are held."""
+    def _take_rows(self, most: int) -> Rows:
+        """The complete rows among the bytes that are held, at `most` so many."""
         row_bytes = 4 * self.dimension
-        count = len(self.held) // row_bytes
+        count = min(most, len(self.held) // row_bytes)
         taken = bytes(self.held[: count * row_bytes])
         del self.held[: count * row_bytes]
         ids = [str(number) for number in range(self._number, self._number + count)]

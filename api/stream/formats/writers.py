@@ -30,7 +30,16 @@ class Writer(Protocol):
 
 def writer_for(accept: str, describe: Describe) -> Writer:
     """The writer of what the header Accept asks for; NDJSON unless it names Arrow."""
-    return ArrowWriter(describe) if ARROW in accept else LineWriter(describe)
+    return ArrowWriter(describe) if names_arrow(accept) else LineWriter(describe)
+
+
+def names_arrow(accept: str) -> bool:
+    """Whether Arrow is among the types of the header Accept, and not refused there by `q=0`."""
+    for part in accept.lower().split(","):
+        kind, *options = (each.strip() for each in part.split(";"))
+        if kind == ARROW:
+            return not any(each.startswith("q=0") and not each[2:].strip("0.") for each in options)
+    return False
 
 
 class LineWriter:

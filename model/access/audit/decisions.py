@@ -1,5 +1,6 @@
 """Keeps a server's decisions in the audit, written by a thread of its own, which also seals and cuts it."""
 
+import asyncio
 import logging
 import threading
 import time
@@ -18,6 +19,7 @@ WRITING = "writing"  # the step, in logs
 GATHER_SECONDS = 0.5  # from the first decision to the transaction that it is written in, with those since
 MOST_WAITING = 20_000  # decisions that wait to be written, some 10 MB; those after them are lost
 ROOM_SECONDS = 5.0  # that a batch waits for room at most
+LOOK_SECONDS = 0.01  # from one look for room to the next
 WRITTEN_AT_ONCE = 1_000  # in a transaction, while other writers wait
 SEAL_SECONDS = 60.0
 SEAL_ENTRIES = 2_000  # decisions after which a seal does not wait for its minute
@@ -37,7 +39,7 @@ class Decisions:
         self._days = days
         self._observer = observer
         self._waiting: list[Columns] = []
-        self._room = threading.Condition()  # guards what waits; notified when there may be room again
+        self._lock = threading.Lock()  # guards what waits
         self._came = threading.Event()
         self._stop = threading.Event()
         self._failing: set[str] = set()  # the steps that failed last time, which is logged once
@@ -48,25 +50,28 @@ class Decisions:
         self._thread = threading.Thread(target=self._work, name="sameface-audit", daemon=True)
         self._thread.start()
 
-    def record(self, entries: Sequence[Columns], *, patient: bool = False) -> None:
-        """Take decisions to write; those for which there is no room are counted as lost.
-
-        With `patient`, wait for room first, unless writing fails now: a batch may decide faster than the
-        audit is written.
-        """
+    def record(self, entries: Sequence[Columns]) -> None:
+        """Take decisions to write; those for which there is no room are counted as lost."""
         if not self._days:
             return
-        with self._room:
-            if patient:
-                self._room.wait_for(
-                    lambda: len(self._waiting) + len(entries) <= MOST_WAITING or WRITING in self._failing,
-                    ROOM_SECONDS,
-                )
+        with self._lock:
             room = max(0, MOST_WAITING - len(self._waiting))
             self._waiting += entries[:room]
         self._came.set()
         if len(entries) > room:
             self._observer.lost_decisions(len(entries) - room)
+
+    async def record_patiently(self, entries: Sequence[Columns]) -> None:
+        """Take decisions once there is room for them, after `ROOM_SECONDS` or if writing fails at the latest.
+
+        A batch may decide faster than the audit is written. Whoever is cancelled meanwhile has decided, too.
+        """
+        ends = time.monotonic() + ROOM_SECONDS
+        try:
+            while not self._has_room(len(entries)) and time.monotonic() < ends:
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            self.record(entries)
 
     def close(self) -> None:
         """Write and seal what waits, and end the thread."""
@@ -76,6 +81,10 @@ class Decisions:
         if self._waiting:
             log.error("%d decisions could not be written into the audit", len(self._waiting))
             self._observer.lost_decisions(len(self._waiting))
+
+    def _has_room(self, count: int) -> bool:
+        """Whether nothing is gained by waiting: `count` decisions fit, or writing fails now."""
+        return not self._days or len(self._waiting) + count <= MOST_WAITING or WRITING in self._failing
 
     def _work(self) -> None:
         """Write decisions when they come, seal them every minute, and cut old entries every hour."""
@@ -100,9 +109,7 @@ class Decisions:
         except Exception as error:  # a thread that ends would lose all decisions from then on
             if step not in self._failing:
                 log.error("%s the audit failed, and is tried again: %s", step, error)
-            with self._room:
-                self._failing.add(step)
-                self._room.notify_all()
+            self._failing.add(step)
 
     def _write(self) -> None:
         """Write the decisions that wait; they go on waiting if that fails."""
@@ -112,9 +119,8 @@ class Decisions:
             except BaseException:
                 self._came.set()
                 raise
-            with self._room:
+            with self._lock:
                 del self._waiting[: len(some)]
-                self._room.notify_all()
             self._unsealed += len(some)
 
     def _seal(self) -> None:

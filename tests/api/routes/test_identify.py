@@ -1,10 +1,16 @@
 """The identify route, as a client sees it."""
 
 import httpx
+import numpy as np
 import pytest
 
+from sameface.model.gallery.index.faiss import candidates
 from tests.api.collections import enrol, identify
+from tests.api.lines import people, send, to_line
 from tests.api.problems import expect
+from tests.conftest import wait_for
+from tests.model.people import random_units
+from tests.networks import DIMENSION
 from tests.pictures import photo_of
 
 
@@ -33,6 +39,32 @@ def test_the_callers_threshold_decides_what_a_match_is(client: httpx.Client, sta
         [result] = identify(client, staff, photo_of(2), threshold=threshold)["results"]
         assert (result["match"] is not None) is matched
         assert result["candidates"][0]["person_id"] == "ada"
+
+
+def test_an_exact_search_compares_everybody_alone_and_in_a_batch(
+    client: httpx.Client, staff: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(candidates, "EXACT_ROWS", 200)
+    monkeypatch.setattr(candidates, "FEWEST_CANDIDATES", 1)
+    monkeypatch.setattr(candidates, "CANDIDATES_PER_ROW", 0)
+    send(client, f"{staff}/people/batch", b"".join(people(400)))
+    probes = random_units(100, DIMENSION, 4)
+    lines = b"".join(to_line(str(n), embedding=row) for n, row in enumerate(probes))
+    closest = [f"p{best}" for best in np.argmax(probes @ random_units(400, DIMENSION, 3).T, axis=1)]
+
+    def find(query: str) -> list[str]:
+        answers = send(client, f"{staff}/identify/batch?limit=1{query}", lines)
+        return [answer["results"][0]["candidates"][0]["person_id"] for answer in answers]
+
+    find("")
+    wait_for(lambda: client.get(staff).json()["index"] == "codes")
+    roughly = find("")
+    assert roughly != closest
+    assert find("&exact=true") == closest
+    missed = next(n for n in range(100) if roughly[n] != closest[n])
+    body = {"embedding": probes[missed].tolist(), "limit": 1, "exact": True}
+    [result] = client.post(f"{staff}/identify", json=body).json()["results"]
+    assert result["candidates"][0]["person_id"] == closest[missed]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import io
 import json
+import struct
 from importlib import util
 
 import httpx
@@ -84,6 +85,26 @@ def test_an_answer_in_arrow_has_a_row_per_candidate(client: httpx.Client, staff:
     assert json.loads(failed["error"])["code"] == "invalid_request"
 
 
+@pytest.mark.parametrize(
+    ("accepted", "answered"),
+    [
+        (["application/x-ndjson", ARROW], ARROW),  # of two headers
+        ([f"application/x-ndjson;q=0.5, {ARROW};q=0.9"], ARROW),
+        ([ARROW.upper()], ARROW),
+        ([f"{ARROW};q=0"], "application/x-ndjson"),
+        ([f"{ARROW}; q=0.00, */*"], "application/x-ndjson"),
+        ([f"{ARROW}+zstd"], "application/x-ndjson"),
+        (["*/*"], "application/x-ndjson"),
+    ],
+)
+def test_arrow_is_the_answer_if_a_header_asks_for_it(
+    client: httpx.Client, staff: str, accepted: list[str], answered: str
+) -> None:
+    headers = [("Content-Type", ARROW), *(("Accept", each) for each in accepted)]
+    response = client.post(f"{staff}/identify/batch", content=SOUND, headers=headers)
+    assert response.headers["content-type"] == answered
+
+
 def test_a_probe_without_candidates_and_a_batch_without_probes_are_answered(
     client: httpx.Client, staff: str
 ) -> None:
@@ -156,6 +177,33 @@ def test_a_record_batch_is_bounded(client: httpx.Client, staff: str, monkeypatch
     monkeypatch.setattr(readers, "RECORD_BATCH_BYTES", 1_000)
     [answer] = ask(client, staff, SOUND)
     assert answer["error"]["limit"] == 1_000
+
+
+def test_rows_that_take_no_room_in_the_stream_are_bounded(
+    client: httpx.Client, staff: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row of nulls is four bytes there, and would be an embedding in memory."""
+    monkeypatch.setattr(readers, "RECORD_BATCH_BYTES", 100_000)
+    most = 100_000 // (4 * DIMENSION)
+    answers = [ask(client, staff, to_stream(nulls(count), rows_each=count)) for count in (most, most + 1)]
+    assert len(answers[0]) == most
+    [refused] = answers[1]
+    assert (refused["id"], refused["error"]["limit"]) == (None, 100_000)
+    assert "write smaller record batches" in refused["error"]["detail"]
+
+
+def nulls(count: int) -> dict[str, object]:
+    return {"id": pa.nulls(count, pa.string()), "embedding": pa.nulls(count, pa.list_(pa.float32()))}
+
+
+def test_columns_that_are_longer_than_their_batch_are_refused() -> None:
+    content = to_stream({"id": IDS[:37], "embedding": to_lists(PROBES[:37])})
+    length, reasons = struct.pack("<q", 37), []
+    for place in [at for at in range(len(content)) if content.startswith(length, at)]:
+        wrong = content[:place] + struct.pack("<q", 36) + content[place + 8 :]
+        [found] = ArrowReader(DIMENSION, (), 8_000_000).read(wrong, last=True)
+        reasons.append(str(found.content))
+    assert any("differ in length" in reason for reason in reasons)
 
 
 def test_no_damage_to_a_stream_gets_past_the_reader() -> None:

@@ -22,6 +22,11 @@ def to_npy(array: np.ndarray, **options: object) -> bytes:
     return written.getvalue()
 
 
+def to_header(shape: str) -> bytes:
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\0" + len(header).to_bytes(2, "little") + header
+
+
 def ask(client: httpx.Client, staff: str, content: object) -> list[dict]:
     response = client.post(
         f"{staff}/identify/batch", content=content, headers={"Content-Type": "application/x-npy"}
@@ -70,6 +75,8 @@ def test_a_row_that_is_no_embedding_fails_alone(client: httpx.Client, staff: str
         (b"\x93NUMPY\x02\0\xff\xff\xff\x7f", "header may have"),
         (b"\x93NUMPY\x01\0\x10\0(not a dict     ", "cannot be read"),
         (to_npy(PROBES)[:40], "before its header"),
+        (to_header(f"(0x{'f' * 5000}, {DIMENSION})"), "too large"),  # Python prints no number this long
+        (to_header(f"(1, 0x{'f' * 5000})"), "too large"),
         (b"", "before its header"),
     ],
 )
@@ -86,6 +93,7 @@ def test_another_array_is_refused_with_a_reason(
     [
         (to_npy(PROBES)[:-DIMENSION], 39, "40 rows, and 39 came"),
         (to_npy(PROBES) + bytes(4), 40, "40 rows, and more came"),
+        (to_npy(PROBES).replace(b"(40,", b"(30,"), 30, "30 rows, and more came"),
         (to_npy(PROBES).replace(b"(40,", b"(41,"), 40, "41 rows, and 40 came"),
     ],
 )

@@ -1,5 +1,6 @@
 """Decisions reach the audit soon, or are counted as lost."""
 
+import asyncio
 import logging
 from contextlib import closing
 
@@ -81,7 +82,7 @@ def test_a_fast_batch_waits_for_room_instead_of_losing_decisions(
     lost = Lost()
     with closing(Decisions(store, 365, lost)) as decisions:
         for _ in range(5):
-            decisions.record(decisions_about(staff, 60), patient=True)
+            asyncio.run(decisions.record_patiently(decisions_about(staff, 60)))
     assert (lost.count, count_decisions(store)) == (0, 300)
 
 
@@ -97,8 +98,25 @@ def test_a_batch_does_not_wait_for_what_cannot_be_written(
     lost = Lost()
     with closing(Decisions(store, 365, lost)) as decisions:
         for _ in range(2):
-            decisions.record(decisions_about(staff, 8), patient=True)
+            asyncio.run(decisions.record_patiently(decisions_about(staff, 8)))
         assert lost.count == 6
+
+
+def test_who_is_cancelled_while_waiting_for_room_has_decided(
+    store: Store, staff: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_WAITING", 10)
+    lost = Lost()
+
+    async def scenario(decisions: Decisions) -> None:
+        decisions.record(decisions_about(staff, 8))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await decisions.record_patiently(decisions_about(staff, 8))
+
+    with closing(Decisions(store, 365, lost)) as decisions:
+        asyncio.run(scenario(decisions))
+    assert lost.count + count_decisions(store) == 16
 
 
 def test_what_cannot_be_written_at_the_end_is_counted(
