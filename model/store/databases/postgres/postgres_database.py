@@ -159,7 +159,7 @@ class PostgresDatabase(Database):
             raise name_failure(error) or error from None
 
     def read_faces(self, connection: Connection, collection: Collection, rows: int) -> Iterator[FaceBlock]:
-        """All faces of a collection in the order of their keys, in blocks of up to so many `rows`."""
+        """All faces of a collection in the order of their keys, in blocks of up to `rows` faces."""
         try:
             yield from copy_faces(connection, collection, rows)
         except psycopg.Error as error:
@@ -246,7 +246,7 @@ def connect(parameters: dict[str, Any]) -> psycopg.Connection[Any]:
 
 
 def refuse_closed(connection: psycopg.Connection[Any], *_: Any) -> None:
-    """Have a pooled connection opened anew that the server has closed: then there is something to read."""
+    """Have a pooled connection replaced if the server has closed it: only then is there something to read."""
     if waiting.select([connection.fileno()], [], [], 0)[0]:
         raise InvalidatePoolError
 
