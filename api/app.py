@@ -144,7 +144,7 @@ def add_routes(app: FastAPI, settings: Settings) -> None:
 
 
 def add_families(app: FastAPI, settings: Settings) -> dict[str, Identify | None]:
-    """Add the routes of the other servers that are switched on; returns who asks for keys, by prefix."""
+    """Add the routes of the families in `settings.compatible`; returns all guards by prefix of paths."""
     guards: dict[str, Identify | None] = {}
     for name in settings.compatible:
         family = FAMILIES[name]

@@ -30,7 +30,7 @@ class ConfigFile(PydanticBaseSettingsSource):
         return read_config(Path(path).expanduser(), self.settings_cls.model_fields) if path else {}
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Asked by sources that read field by field, which this one does not."""
+        """Required by pydantic-settings, and never called: `__call__` returns all values."""
         raise NotImplementedError
 
 

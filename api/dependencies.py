@@ -2,7 +2,7 @@
 
 Every dependency is `async`, although few await anything: FastAPI runs a plain function in a thread. None
 depends on another: FastAPI walks through a nested dependency once for every dependency that contains it. Each
-costs a request some 20 microseconds, so that the routes which are asked most call `loaded` themselves.
+costs a request some 20 microseconds, so that the routes which are called most call `loaded` themselves.
 """
 
 from typing import Annotated

@@ -142,7 +142,7 @@ class Metrics(Observer):
             self.refused.labels(problem).inc()
 
     def name_caller(self, caller: str) -> str:
-        """The label for `caller`: keys are made and revoked, and each label costs memory until the end."""
+        """The label for `caller`; one for all beyond `MOST_CALLERS`, because labels are never freed."""
         if caller not in self.callers and len(self.callers) >= MOST_CALLERS:
             return OTHERS
         self.callers.add(caller)

@@ -253,7 +253,7 @@ class Settings(BaseSettings):
             return self.host == "localhost"
 
     def trusts(self, client: tuple[str, int] | None) -> bool:
-        """Whether `client` is a trusted proxy, as whoever may open the Unix socket is, who has no address."""
+        """Whether `client` is a trusted proxy; None, a caller by the Unix socket, always is."""
         if client is None:
             return self.unix_socket is not None
         try:

@@ -1,4 +1,4 @@
-"""Whether store and search engine can be used, asked as often as anybody likes, looked up once a second."""
+"""Checks whether the store and the search engine can be used; the store at most once a second."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ PATIENCE_SECONDS = 2.0  # for an answer of a disk that hangs
 
 
 class StoreCheck:
-    """The last look at the store, which all who ask within a second share."""
+    """The last check of the store, whose result is shared by all calls within a second."""
 
     def __init__(self) -> None:
         self._look: asyncio.Future[None] | None = None

@@ -17,7 +17,7 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Whoever asked for the work that is being done."""
+    """The caller, request and route on whose behalf work is done, and the caller's quotas."""
 
     caller: str = "local"  # a key's id; `anonymous` over HTTP without keys; `local` in process and on the CLI
     request_id: str | None = None
@@ -30,7 +30,7 @@ _acting: ContextVar[Actor] = ContextVar("acting", default=LOCAL)
 
 
 def current_actor() -> Actor:
-    """Whoever asked for what this task or thread does; `Threads.run` takes it along to its threads."""
+    """The actor of this task or thread: a context variable, which `Threads.run` copies to its threads."""
     return _acting.get()
 
 

@@ -73,7 +73,7 @@ def sort_out(
 
 
 def make_loner(face: EmbeddedFace, size: tuple[int, int], request: FacesRequest) -> NewPerson:
-    """A person who is one face of a photo of this `size`, and has the id of the face."""
+    """A new person with a single face of a photo of this `size`; person and face have the same id."""
     face_id = str(uuid.uuid4())
     details = {
         "box": face.box.divide(*size).to_dict(),

@@ -111,7 +111,7 @@ def warn_of_likenesses(
 def find_likely(
     gallery: Gallery, collection: Collection, embeddings: Floats
 ) -> Sequence[Sequence[Candidate]]:
-    """For each embedding the people it may show; nobody where nothing can be searched: enrolling goes on."""
+    """For each embedding the people it may show; none where this server or its index cannot search."""
     if gallery.searches:
         with suppress(IndexUnavailable, IndexRefused):
             return gallery.search(collection, embeddings, CANDIDATES).by_probe()

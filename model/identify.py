@@ -190,9 +190,9 @@ def search_faces(
 def line_up(
     probes: Probes, shown: Sequence[tuple[int, EmbeddedFace]]
 ) -> tuple[NDArray[np.intp], list[Face | None], Floats, NDArray[np.bool_]]:
-    """The places of all faces, ascending: sent as embeddings, or `shown` in the photo of a place.
+    """Merge the sent embeddings with the faces `shown` in photos, sorted by the place of their probe.
 
-    With them the faces (None for those that were sent), their embeddings, and whether they were normalised.
+    Returns places, faces (None for a sent embedding), embeddings, and whether each was normalised.
     """
     sent = len(probes.places)
     places = np.append(probes.places, [place for place, _ in shown]).astype(np.intp)

@@ -39,7 +39,7 @@ class Observer:
         """A scheduled backup could not be made."""
 
     def lost_decisions(self, count: int) -> None:
-        """So many decisions could not be written into the audit."""
+        """`count` decisions could not be written into the audit."""
 
 
 SILENT = Observer()

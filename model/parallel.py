@@ -51,7 +51,7 @@ class Threads:
         self._refusal = reason
 
     def check_open(self) -> None:
-        """Raise if calls are refused: to be asked before work that would be in vain."""
+        """Raise if calls are refused; for callers to check before work whose result they could not use."""
         if self._refusal:
             raise NotServedHere(self._refusal)
 

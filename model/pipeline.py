@@ -55,7 +55,7 @@ class PipelineOptions:
     detection: DetectorOptions = DetectorOptions()
     max_faces: int = 64
     min_face_pixels: float = 20.0
-    calibration: str | None = None  # None: the bundle's own
+    calibration: str | None = None  # None: the one chosen in the store, else the bundle's own
     target_fmr: float = TARGET_FMR
     target_fpir: float = TARGET_FPIR
 

@@ -101,7 +101,7 @@ def join_processes() -> Iterator[Processes]:
 
     Learners must be closed within the block: at its end nothing but this may hold the group. Gloo's threads
     need Python's lock to free the tensors of the last collective, so if Python frees the group later, say at
-    its exit, it waits for those threads with the lock in its hand, or aborts.
+    its exit, it waits for those threads while it holds that lock, or aborts.
     """
     rank, count, local_rank = (
         int(os.environ.get(name, default))

@@ -1,4 +1,4 @@
-"""Lets a request in: who calls, and within which limits, is known before anything else is looked at."""
+"""Authenticates requests and counts them against limits, before their bodies are read."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -21,7 +21,7 @@ Identify: TypeAlias = Callable[[Scope, KeyRing], Awaitable[None]]
 
 
 class Door:
-    """Lets callers in who are known: within their limits, and for the store under their names."""
+    """Counts a request against its caller's limits, and runs it with the caller as the current actor."""
 
     def __init__(self, ring: KeyRing, limits: Limits, quotas: tuple[Quota, ...]) -> None:
         self.ring = ring
@@ -43,8 +43,7 @@ class Door:
 
 
 class Admission:
-    """Asks for a key where there is a guard, keeps the limits of the caller and of all, and runs the rest
-    on behalf of the caller."""
+    """ASGI middleware: authenticates requests of guarded paths, applies limits and sets the actor."""
 
     def __init__(self, app: ASGIApp, door: Door, guards: Mapping[str, Identify | None]) -> None:
         self.app = app
@@ -66,13 +65,13 @@ class Admission:
             return await self.app(scope, receive, announce(context.allowance, send))
 
     def find_guard(self, scope: Scope) -> Identify | None:
-        """How to find out who calls; None where nobody needs to be known."""
+        """The function that authenticates requests of this path; None for a path without one."""
         path = find_path(scope)
         return next((guard for prefix, guard in self.guards.items() if lies_under(path, prefix)), None)
 
 
 def announce(allowance: Allowance, send: Send) -> Send:
-    """`send` with the headers that say how far the caller is from its limits, if it has any."""
+    """Wrap `send` to add the `RateLimit` headers; `send` itself if the caller has no limits."""
     if allowance is UNCOUNTED:
         return send
 

@@ -21,7 +21,7 @@ KEY_HEADERS = ("x-api-key", "api-key")  # beside Authorization: Bearer
 
 
 async def identify(scope: Scope, ring: KeyRing) -> None:
-    """Find the key of a request and put it into the request's context; without keys, nobody needs one."""
+    """Put the key of a request into the request's context; on a server without keys, none is needed."""
     if not ring.is_open:
         raise NotReady("The server is still starting.", retry_after_seconds=2)
     await ring.refresh()
@@ -31,7 +31,7 @@ async def identify(scope: Scope, ring: KeyRing) -> None:
 
 
 def authenticate(headers: Headers, ring: KeyRing) -> ApiKey:
-    """The key that a request carries; raises Unauthorized without one that opens anything."""
+    """The key that a request carries; raises Unauthorized if none is valid for the routes under /v1."""
     secret = read_secret(headers)
     if secret is None:
         raise Unauthorized("Send `Authorization: Bearer`, or `X-Api-Key`, with one of the server's API keys.")
@@ -42,7 +42,7 @@ def authenticate(headers: Headers, ring: KeyRing) -> ApiKey:
 
 
 def find_key(secret: str, ring: KeyRing) -> ApiKey:
-    """The key with this secret, of whatever service; raises Unauthorized if it opens nothing any more."""
+    """The key with this secret, of any service; raises Unauthorized if it is unknown or no longer valid."""
     sha256 = hash_secret(secret)
     key = ring.find(sha256)
     fault = find_fault(key, sha256, time.time()) if key else "The server does not know this key."
@@ -60,7 +60,7 @@ def read_secret(headers: Headers) -> str | None:
 
 
 async def require_admission(request: Request) -> None:
-    """A FastAPI dependency, the first of all: refuse whom the door has not let in."""
+    """The first FastAPI dependency: raise the error with which `Admission` has refused the request."""
     if refusal := context_of(request.scope).refusal:
         raise refusal
 
@@ -68,7 +68,7 @@ async def require_admission(request: Request) -> None:
 class RequireScope(SecurityBase):
     """A FastAPI dependency: the caller needs one of `scopes`, or any key if none is named.
 
-    The scope is checked before the collection in the path: who lacks it learns nothing else.
+    The scope is checked first: a caller without it does not learn whether the collection exists.
     """
 
     def __init__(self, *scopes: str) -> None:

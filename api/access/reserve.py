@@ -1,4 +1,4 @@
-"""Requests and photos of a caller whose limits machines share: leased from the store if need be."""
+"""Reserves requests and photos of limits that machines share; asks the store on a thread if needed."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from sameface.model.access.limits.limits import Allowance
 
 
 async def reserve(allowance: Allowance, what: str, needed: int) -> None:
-    """Reserve requests or photos; most are leased already, else the store is asked on a thread."""
+    """Reserve `needed` requests or photos (`what`); on a thread unless this machine's lease suffices."""
     if not allowance.try_reserve(what, needed):
         await asyncio.to_thread(allowance.reserve, what, needed)
 

@@ -25,14 +25,14 @@ def split_plugins(value: Any) -> Any:
 
 
 def check_prediction_count(value: int) -> int:
-    """Refuse a count below 1; more than the most are as many."""
+    """Refuse a count below 1, and lower one above `MOST_PREDICTIONS` to it."""
     if value < 1:
         raise BadPredictionCount("prediction_count should be equal or greater than 1")
     return min(value, MOST_PREDICTIONS)
 
 
 class Options(BaseModel):
-    """What a client may ask for; options and plug-ins that nobody knows are ignored, as CompreFace does."""
+    """What a client may ask for; unknown options and plug-ins are ignored, as CompreFace does."""
 
     model_config = ConfigDict(extra="ignore")
 

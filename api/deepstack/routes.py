@@ -119,7 +119,7 @@ async def delete(
 
 @asynccontextmanager
 async def admitted(request: Request, body: WithKey, scope: str) -> AsyncIterator[Collection]:
-    """The collection of the caller's key, whose request the block is."""
+    """Yield the collection of the caller's key; the block counts as a request of that key."""
     context = context_of(request.scope)
     context.caller = key = await find_caller(request, body.api_key)
     refuse_without(key, scope)

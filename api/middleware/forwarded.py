@@ -1,4 +1,4 @@
-"""What a proxy in front of the server knows better: the client, the scheme, and the prefix."""
+"""Sets a request's client and scheme by a trusted proxy's headers, and its path prefix by a setting."""
 
 import ipaddress
 

@@ -38,7 +38,7 @@ class HostCheck:
         return await self.app(scope, receive, send)
 
     async def is_guarded_by_now(self) -> bool:
-        """Whether a key keeps web pages out since a moment ago; asked only before a request is refused."""
+        """Whether callers need a key by now; may read the store, so it is called only before a refusal."""
         await self.ring.refresh()
         return self.ring.guarded
 

@@ -70,7 +70,7 @@ class RequestMeter:
         return context
 
     def begin_span(self, scope: Scope, headers: Headers, context: RequestContext) -> RequestSpan | None:
-        """The request's span, a child of the caller's; from now on it is what `context.trace` says."""
+        """Start the request's span, a child of the caller's, as `context.trace`; None without traces."""
         if self.traces is None:
             return None
         span = self.traces.begin(scope["method"], context.trace, headers.get("tracestate", ""))

@@ -60,7 +60,7 @@ def complete(inferred: dict[str, Any]) -> dict[str, Any]:
 
 
 def sort_by_place(parameters: list[dict[str, Any]], path: str) -> list[dict[str, Any]]:
-    """The parameters as they come in the path, and then the others: generated methods take them in turn."""
+    """Path parameters in the order of the path, then the others: generated methods take them by position."""
     in_path = [parameter for parameter in parameters if parameter["in"] == "path"]
     others = [parameter for parameter in parameters if parameter["in"] != "path"]
     return sorted(in_path, key=lambda parameter: path.index(f"{{{parameter['name']}}}")) + others

@@ -110,7 +110,7 @@ class LimitedConnection(HttpToolsProtocol):
             super().send_400_response(msg)
 
     def pause_writing(self) -> None:
-        """The client does not read its answer: it has the time of a request to go on."""
+        """Start the time limit of a client that does not read its answer."""
         super().pause_writing()
         self._watch_unread()
 

@@ -1,4 +1,4 @@
-"""Keys that are managed by the holder of another: nobody hands out more than they have."""
+"""API keys as a caller may manage them: only those whose scopes and collections the caller's key covers."""
 
 from sameface.model.access.sealed_secrets import rotate_key
 from sameface.model.errors import Forbidden, KeyNotFound
@@ -7,7 +7,7 @@ from sameface.model.store.store import Store
 
 
 class KeyDesk:
-    """The keys that `manager` may manage: those without a scope or a collection that its own lacks.
+    """The keys that the holder of the key `manager` may manage: those that it covers.
 
     A manager without a key, on a server that has none yet, may manage all.
     """

@@ -1,4 +1,4 @@
-"""The keys that a server takes: those of its environment, and those of the store as of a moment ago."""
+"""The API keys that a server accepts: those of its environment, and the store's, cached for half a second."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ FRESH_SECONDS = 0.5  # that the store's keys are taken as they were read: half o
 
 
 class KeyRing:
-    """Finds keys by secret or by id. Once there has been one, here or in the store, `guarded` stays true."""
+    """All API keys in memory, by hash of the secret and by id; once there was a key, `guarded` stays true."""
 
     def __init__(self, environment: Sequence[ApiKey], place: GalleryPlace) -> None:
         self._environment = environment
@@ -63,7 +63,7 @@ class KeyRing:
         return bool(self._environment) or self._revision > 0
 
     async def refresh(self) -> None:
-        """Read the store's keys again if they changed since, unless that was just looked at."""
+        """Read the store's keys again if their revision changed; checks it once per `FRESH_SECONDS`."""
         if not (self.is_open and self._is_stale()):
             return
         async with self._checking:
@@ -77,7 +77,7 @@ class KeyRing:
     def find(self, sha256: str) -> ApiKey | None:
         """The key whose secret has this hash, now or before its last rotation.
 
-        A lookup by hash tells no more about a secret, however long it takes, than a guess does.
+        A lookup is safe although its time varies: it depends on the hash, which tells nothing of the secret.
         """
         key = self._by_hash.get(sha256)
         if key:
@@ -99,7 +99,7 @@ class KeyRing:
             self._used.add(key.key_id)
 
     def expect_change(self) -> None:
-        """Look into the store before the next request: this process has changed keys itself."""
+        """Let the next `refresh` ask the store, because this process has just changed a key."""
         self._checked = -FRESH_SECONDS
 
     async def save_uses(self) -> None:
@@ -122,7 +122,7 @@ class KeyRing:
         return time.monotonic() - self._checked >= FRESH_SECONDS
 
     def _read(self) -> None:
-        """Read the keys, if their revision is another one than that of the last time."""
+        """Read the store's keys if their revision has changed since the last read."""
         before, asked = self._checked, time.monotonic()
         revision = self.store.keys.revision
         if revision != self._revision:

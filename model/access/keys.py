@@ -40,7 +40,7 @@ def draw_secret(service: str | None = None) -> str:
 
 
 def read_uuid(text: str) -> str:
-    """A UUID that is to be a key, as it is written everywhere else; raises if everybody could know it."""
+    """The UUID in `text` in its usual spelling; raises if it is none, or a key of CompreFace's demo."""
     try:
         found = uuid.UUID(text)
     except ValueError:
@@ -64,7 +64,7 @@ def draft_key(
     expires_at: float | None = None,
     service: str | None = None,
 ) -> ApiKey:
-    """A new key for `secret`, to be kept in the store; raises if it could not be used as it is meant."""
+    """A new key for `secret`, not stored yet; raises InvalidArgument if one of its settings is invalid."""
     if not name or not is_text(name, MAX_NAME):
         raise InvalidArgument(f"A key needs a name of at most {MAX_NAME} characters.")
     refuse_unknown_scopes(scopes)
@@ -151,7 +151,7 @@ def parse_entry(entry: str) -> ApiKey:
 
 
 def find_fault(key: ApiKey, sha256: str, now: float) -> str | None:
-    """Why the secret with this hash does not open any more what `key` opens; None if it does."""
+    """Why `key` is not valid with the secret of this hash: revoked, expired or rotated; None if it is."""
     if key.revoked_at is not None:
         return "This key was revoked."
     if key.expires_at is not None and key.expires_at <= now:

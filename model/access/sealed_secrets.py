@@ -1,4 +1,4 @@
-"""Secrets that are kept, encrypted: whoever checks a signature needs the secret itself, no hash of it."""
+"""Encrypted secrets of keys that sign requests: checking a signature takes the secret, not its hash."""
 
 import logging
 

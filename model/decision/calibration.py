@@ -69,7 +69,7 @@ class ErrorRates:
 
 @dataclass(frozen=True, slots=True)
 class SingleComparisons:
-    """A person with k enrolled faces raises the false match rate like n single comparisons; this is n by k.
+    """By a person's number of faces k: how many single comparisons have the false match rate of that person.
 
     It rises from 1 for a single face, because the best of several faces is more similar to a stranger than
     one. Beyond the measured k it grows in proportion to k, which it can never exceed.

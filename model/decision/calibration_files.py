@@ -31,7 +31,7 @@ DECIDES = ("calibration", "published_threshold")  # of a bundle's contract
 
 
 class Calibrations:
-    """The calibrations of a bundle by name; one that was added meanwhile is found when it is asked for.
+    """The calibrations of a bundle by name; `get` reads them again if it does not know a name.
 
     `gallery` is the database with those that users made; they go before files of the same name. What decides
     is `default`, else the one that was chosen in the database, else the one that the bundle's contract names.
@@ -183,7 +183,7 @@ def save_calibration(
 
 
 def refuse_name(name: str, bundle: Bundle, gallery: GalleryPlace, *, replacing: bool) -> Calibrations:
-    """Raise if a new calibration cannot have this name; returns those that there are."""
+    """Raise if a new calibration cannot have this name; returns the existing calibrations."""
     if not NAME.fullmatch(name):
         raise CalibrationRefused(
             f"{name!r} cannot be a calibration's name: use letters, digits and . _ ~ -, none of them first."

@@ -137,7 +137,7 @@ class Gallery(Roster):
         self._owners.clear()
 
     def _forget_snapshot(self, collection: Collection) -> None:  # noqa: ARG002
-        """Have the snapshot written anew soon, without who was deleted."""
+        """Start the background work that removes deleted faces from files or from Milvus."""
         self.indexes.keep_forgetting()
 
     def index_kind(self, collection: Collection) -> str:

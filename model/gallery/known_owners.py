@@ -11,9 +11,9 @@ MOST_KNOWN = 250_000  # faces of one collection, some 75 MB
 
 
 class KnownOwners:
-    """The owners of those faces of a collection that were found before, as of the change number `sequence`.
+    """A cache of one collection, from face key to owner, as of the change number `sequence`.
 
-    A cache that is filled by what is asked for: many faces are never found, and a start need not wait for it.
+    It holds only owners that `find` was asked for: many faces are never found, and a start need not wait.
     """
 
     def __init__(self, store: Store, collection: Collection) -> None:

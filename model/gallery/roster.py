@@ -23,7 +23,7 @@ WRITERS = 2  # threads that write, one at a time in the database anyway
 
 
 class Roster:
-    """Collections and people in the store, without their embeddings."""
+    """The store's collections and people, of any recogniser, and the threads that read and write them."""
 
     def __init__(self, place: GalleryPlace, observer: Observer = SILENT) -> None:
         self.place = place

@@ -37,7 +37,7 @@ def find_name(gallery: Gallery, collection: Collection, person_id: str) -> str |
 
 
 def add_subject(gallery: Gallery, collection: Collection, subject: str) -> None:
-    """Enrol a person by name alone, whose faces follow; raises if somebody is called so."""
+    """Enrol a person by name alone, whose faces follow; raises if the name is taken."""
     if gallery.store.lookups.called(collection, subject) is not None:
         raise AlreadyExists("Subject already exists")
     person_id = choose_person_id(gallery, collection, subject)
@@ -50,7 +50,7 @@ def list_subjects(gallery: Gallery, collection: Collection) -> list[str]:
 
 
 def rename_subject(gallery: Gallery, collection: Collection, subject: str, name: str) -> bool:
-    """Give a subject another name, or its faces to whoever has that name already; False if it has it."""
+    """Rename a subject, or give its faces to the subject with that name; False if nothing changes."""
     person_id = find_subject(gallery, collection, subject)
     other = gallery.store.lookups.called(collection, name) if name else person_id
     if other not in (None, person_id):
@@ -110,7 +110,7 @@ def forget_face(gallery: Gallery, collection: Collection, face_id: str) -> FaceO
 
 
 def forget_faces(gallery: Gallery, collection: Collection, face_ids: Iterable[str]) -> list[FaceOwner]:
-    """Delete faces; returns whose they were, without those that nobody has."""
+    """Delete faces; returns their owners, and leaves out unknown ids."""
     owners = []
     for face_id in dict.fromkeys(face_ids):
         with suppress(FaceNotFound):

@@ -35,7 +35,7 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RefusedFace:
-    """A face that stays where it is: why, whose it is, and how sure it is that the user is on it."""
+    """A face that was not moved or deleted: the reason, its user, and the confidence if that was too low."""
 
     face_id: str
     reason: Refusal
@@ -69,7 +69,7 @@ def create_user(gallery: Gallery, collection: Collection, user_id: str, token: s
 
 
 def find_user(gallery: Gallery, collection: Collection, user_id: str) -> Person:
-    """The user of an id; a face without a user is none."""
+    """The user with this id; raises if it is the id of a face without a user."""
     person = gallery.get_person(collection, make_person_id(user_id))
     if any(face.face_id == person.person_id for face in person.faces):
         raise PersonNotFound(f"There is no user {user_id!r} in {collection.name!r}.")
@@ -138,7 +138,7 @@ def associate(
 def compare_with_user(
     gallery: Gallery, collection: Collection, user: Person, faces: Sequence[KnownFace]
 ) -> dict[str, float]:
-    """By face id: the confidence that a face is the user's, who is on the first one if there is none yet."""
+    """By face id: the confidence that a face is the user's; `faces[0]` stands in for a user without faces."""
     if not faces:
         return {}
     threshold = gallery.thresholds.for_pair(AT_ANY_SIZE, calibration=collection.calibration)
@@ -181,7 +181,7 @@ def user_of(face: KnownFace) -> str | None:
 def delete_faces(
     gallery: Gallery, collection: Collection, face_ids: Sequence[str]
 ) -> tuple[list[str], list[RefusedFace]]:
-    """Delete faces without a user; returns those that are gone, and those that stay or never were."""
+    """Delete faces without a user; returns the deleted ids, and the faces that were refused."""
     known = {face.face_id: face for face in gallery.store.users.faces(collection, face_ids=face_ids)}
     gone, refused = [], []
     for face_id in dict.fromkeys(face_ids):
@@ -203,7 +203,7 @@ def rank_faces(
 ) -> list[tuple[KnownFace, float]]:
     """Every face of the candidates with its similarity to the probe, most similar first.
 
-    A search finds people, each by the best face; whoever asks for faces wants the others, too.
+    A search finds each person by the best face alone, so the other faces are read and compared here.
     """
     similarities = {candidate.face_id: candidate.similarity for candidate in candidates}
     users = [each.person_id for each in candidates if each.person_id != each.face_id]

@@ -42,7 +42,7 @@ def summarize(errors: float, cases: float, drawn: Rates) -> Rate:
 
 
 def find_interval(drawn: Rates) -> tuple[float, float]:
-    """The percentile interval of what was drawn."""
+    """The central `LEVEL` per cent of the rates `drawn` by the bootstrap."""
     edge = (100 - LEVEL) / 2
     low, high = np.nanpercentile(drawn, [edge, 100 - edge])
     return float(low), float(high)

@@ -183,7 +183,7 @@ class PhotoFile(io.BytesIO):
 
 
 def refuse_unlikely(content: bytes, limits: ImageLimits) -> str:
-    """The format; raises if the content is empty, too long, of none, or a JPEG of too many scans."""
+    """The format; raises if the content is empty, too long, of no known format, or has too many scans."""
     if not content:
         raise UnreadableImage("The image is empty.")
     if len(content) > limits.max_bytes:
@@ -211,7 +211,7 @@ def sniff_format(photo: bytes) -> str | None:
 
 
 def read_brands(photo: bytes) -> list[bytes]:
-    """The four letters of each format that a file of the ISO's kind says it is."""
+    """The brands, four bytes each, in the `ftyp` box of an ISO media file such as AVIF or HEIC."""
     end = min(int.from_bytes(photo[:4]), 256)
     return [photo[8:12], *(photo[place : place + 4] for place in range(16, end, 4))]
 

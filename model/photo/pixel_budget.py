@@ -1,4 +1,4 @@
-"""Bounds the memory of decoded photos: those of all threads together, waiting for room."""
+"""Bounds the memory of the decoded photos of all threads: a photo waits until there is room."""
 
 import math
 import threading

@@ -110,7 +110,7 @@ class Changes:
             return [face for face in connection.execute(wanted).scalars() if face is not None]
 
     def has_deletes(self, collection: Collection, after: int) -> bool:
-        """Whether somebody or a face was, or may have been, deleted after the change number `after`."""
+        """Whether a person or a face was, or may have been, deleted after the change number `after`."""
         wanted = (
             (changes.c.collection == collection.key)
             & (changes.c.sequence > after)

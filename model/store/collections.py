@@ -150,12 +150,12 @@ def lies_within(places: Sequence[str] | None) -> ColumnElement[bool]:
 
 
 def has_quota(counted: str) -> bool:
-    """Whether the faces or collections of whoever acts are limited: then they are counted before a write."""
+    """Whether the current actor has a quota of faces or collections (`counted`): a write then counts them."""
     return any(quota.counted == counted for quota in current_actor().quotas)
 
 
 def refuse_over_quota(connection: Connection, counted: str, more: int) -> None:
-    """Raise if whoever acts may not add so many `more` faces or collections."""
+    """Raise RateLimited if `more` faces or collections would exceed a quota of the current actor."""
     for quota in current_actor().quotas:
         if quota.counted != counted:
             continue

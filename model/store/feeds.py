@@ -8,7 +8,7 @@ from sameface.model.store.records import Collection, Feed
 
 
 class Feeds:
-    """A feed per collection that was sent to Milvus; it outlives its collection until Milvus forgets it."""
+    """A feed per collection that was sent to Milvus, kept until a deleted collection is gone from Milvus."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

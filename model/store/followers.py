@@ -1,4 +1,4 @@
-"""Who follows the change sequences and how far they are; what all of them have is deleted."""
+"""Records how far each follower of a change sequence is; changes that all of them have are deleted."""
 
 from contextlib import suppress
 
@@ -58,7 +58,7 @@ def delete_old(connection: Connection, collection: Collection) -> None:
 
 
 def find_floor(connection: Connection, collection: Collection) -> int | None:
-    """The last change that every follower has; None while there may be some that note nothing."""
+    """The lowest change number of all followers; None without any, or while older servers may record none."""
     until = select(about.c.value, Now()).where(about.c.key == COMPACTS_FROM)
     if (row := connection.execute(until).one_or_none()) and row[1] < float(row[0]):
         return None

@@ -195,7 +195,7 @@ class KnownFace(FaceOwner):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person who is more than one face without an owner, and how many faces the person has."""
+    """A person whose id is not that of an own face, and how many faces the person has."""
 
     person_id: str
     name: str | None

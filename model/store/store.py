@@ -118,7 +118,7 @@ class Store:
         self._database.close()
 
     def _prepare(self) -> str:
-        """Bring the database to this version, or raise if it can only be read and is of another; its id."""
+        """Migrate the database, or raise if it is read-only and of another version; returns its id."""
         if self.read_only:
             with self._database.reading() as connection:
                 refuse_other_version(connection)

@@ -117,9 +117,9 @@ def refuse_damaged(part: Path, what: str) -> None:
 
 
 def clear_place(gallery: Path) -> None:
-    """Take away what would be read together with the file that takes the place of `gallery`.
+    """Delete the old gallery's log and snapshots, which would be read together with the restored file.
 
-    The old gallery is whole without it, should this process be killed before the file is in its place.
+    The old gallery is whole without them, should this process be killed before the file is in its place.
     """
     if gallery.exists():
         leave_log(gallery)

@@ -61,7 +61,7 @@ class ScheduledBackups:
             self.observer.backup(max(newest))
 
     def find(self) -> dict[Path, Manifest]:
-        """The backups of this gallery in the folder, by their file: by name, and by what they are."""
+        """This gallery's backups in the folder, with their manifests; without foreign and damaged files."""
         found = {}
         for path in self.plan.folder.glob(f"{NAME}*{ENDING}"):
             try:
@@ -73,7 +73,7 @@ class ScheduledBackups:
         return found
 
     def _is_due(self, now: float) -> bool:
-        """Whether no backup is of the last hours; those of the future are of a clock that was wrong."""
+        """Whether no backup was made in the last `plan.hours`; one dated in the future does not count."""
         earliest = now - 3600 * self.plan.hours
         return not any(earliest < manifest.created_at <= now for manifest in self.find().values())
 
@@ -89,7 +89,7 @@ class ScheduledBackups:
             path.unlink(missing_ok=True)
 
     def _find_surplus(self, now: float) -> list[Path]:
-        """The backups beyond those that are kept; after a clock was put back, the future is the past."""
+        """The backups to delete: all but the newest `plan.kept`; one dated in the future counts as oldest."""
         found = self.find()
 
         def age(path: Path) -> tuple[bool, float]:

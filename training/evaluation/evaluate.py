@@ -58,7 +58,7 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What was measured on what, by hashes, so that it can be told from any other."""
+    """The hashes of networks and data, which tell this measurement from any other."""
 
     identity: str  # of the bundle: its contract and its network
     sha256: str  # of the network's file

@@ -78,7 +78,7 @@ def warn(name: str, overlap: float | None) -> str | None:
 
 
 def is_supported(fmr: float, pairs: int) -> bool:
-    """Whether thirty false matches or more are expected of so many impostor pairs."""
+    """Whether at `fmr` thirty false matches or more are expected of this many impostor pairs."""
     return fmr * pairs >= RULE_OF_30 * (1 - 1e-9)
 
 

@@ -74,7 +74,7 @@ class Learner:
         return self.average.module if self.average else self.backbone
 
     def close(self) -> None:
-        """Let go of the process group, which DDP holds."""
+        """Drop DDP, which holds the process group."""
         self.network = self.backbone
 
     def learn(self, batches: Sequence[Batch], step: int) -> Step:

@@ -84,7 +84,7 @@ async def delete_face(image_id: str, collection: Collection, gallery: Gallery) -
 async def delete_several_faces(
     body: Annotated[ImageIds, Depends(body_of(ImageIds))], collection: Collection, gallery: Gallery
 ) -> list[dict[str, Any]]:
-    """Delete faces; ids that nobody has are left out of the answer."""
+    """Delete faces; unknown ids are left out of the answer."""
     gone = await gallery.writers.run(subjects.forget_faces, gallery, collection, body.root)
     return [describe_owner(owner) for owner in gone]
 

@@ -99,5 +99,5 @@ async def disassociate_faces(
 
 
 def name_status(faces: int) -> str:
-    """The status of a user with so many faces: a user without any cannot be found yet."""
+    """`CREATED` for a user with no `faces`, whom a search cannot find; else `ACTIVE`."""
     return "ACTIVE" if faces else "CREATED"

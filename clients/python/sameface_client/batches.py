@@ -37,7 +37,7 @@ class EnrollEntry:
 
 
 class Batch(Generic[Entry, Answer]):
-    """Gathers entries into a block, sends it, and tells whose answer is whose.
+    """Gathers entries into a block, sends it, and matches the answers to the entries.
 
     Lines are numbered within their block: the ids of the caller's entries need not differ.
     """

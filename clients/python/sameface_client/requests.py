@@ -104,7 +104,7 @@ class Attempts:
         """The seconds before another attempt, None if there must be none.
 
         A request that the server refused for now, or that never arrived, is sent again whatever it is. One
-        that may have been carried out is sent again only if it is repeatable. Silence is no reason.
+        that may have been carried out is sent again only if it is repeatable, and none after a read time-out.
         """
         if isinstance(outcome, httpx.Response):
             told = outcome.headers.get("Retry-After", "")

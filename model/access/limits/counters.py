@@ -45,7 +45,7 @@ Place: TypeAlias = Any  # a record of the dtype PLACE
 
 
 class Counters:
-    """The counters in `folder`, for this process; `open()` of several processes at once is safe."""
+    """This process's view of the counters in `folder`; several processes may open them at the same time."""
 
     def __init__(self, folder: Path) -> None:
         make_private_folder(folder)
@@ -64,7 +64,7 @@ class Counters:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other threads and processes from the counters for the block."""
+        """Hold the lock on the counters, against other threads and processes, during the block."""
         with self._threads:
             fcntl.flock(self._file, fcntl.LOCK_EX)
             try:
@@ -88,7 +88,7 @@ class Counters:
         return place
 
     def close(self) -> None:
-        """Give the place of this process back."""
+        """Clear this process's count of concurrent requests, release its number and close the file."""
         with self.locked():
             self._places["at_once"][:, self.process] = 0
         self._places = np.empty(0, PLACE)

@@ -16,7 +16,7 @@ EVERYBODY = 0  # the place of all callers together; those of keys begin with 1
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """Whose limits are kept: a key's, or those of all callers together."""
+    """A holder of limits: an API key, or all callers together (number `EVERYBODY`)."""
 
     number: int
     limits: KeyLimits
@@ -33,7 +33,7 @@ class Party:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far a caller is from a limit."""
+    """One limit as the `RateLimit` headers show it: quota, what remains, seconds until there is more."""
 
     name: str
     quota: int
@@ -42,7 +42,7 @@ class Standing:
 
 
 class Limits:
-    """Lets callers in within the limits of their keys and of all, over all processes of the machine."""
+    """Makes each request's `Allowance` from the limits of its key and of all callers, machine-wide."""
 
     def __init__(self, folder: Path, everybody: KeyLimits = UNLIMITED) -> None:
         self._folder = folder
@@ -51,7 +51,7 @@ class Limits:
         self._leases: Leases | None = None
 
     def share(self, leases: Leases) -> None:
-        """Keep the limits of a minute together with all machines that lease from the same store."""
+        """Share the limits per minute with all machines that lease from the same store."""
         self._leases = leases
 
     @property
@@ -62,7 +62,7 @@ class Limits:
         return self._counters
 
     def open(self) -> None:
-        """Open the counters if there are any: what died before this process must not count any more."""
+        """Open the counters if their folder exists, which clears the counts of processes that have died."""
         if self._folder.exists():
             _ = self.counters
 
@@ -72,7 +72,7 @@ class Limits:
             self._counters.close()
 
     def allowance_of(self, key: ApiKey | None) -> "Allowance":
-        """What a request of the caller may do, once it has entered."""
+        """The allowance of a request with this key; `UNCOUNTED` if no limit applies to it."""
         parties = self._everybody
         if key and key.number is not None and is_counted(key.limits):
             parties = [Party(key.number, key.limits), *parties]
@@ -106,7 +106,7 @@ class Allowance:
         """Count photos; raises RateLimited, and counts none, if they are too many."""
 
     def try_reserve(self, what: str, needed: int) -> bool:  # noqa: ARG002
-        """Reserve requests or photos of what this machine has leased; False if the store must be asked."""
+        """Reserve requests or photos from this machine's lease; False if only `reserve` may do it."""
         return True
 
     def reserve(self, what: str, needed: int) -> None:
@@ -134,7 +134,7 @@ class Counted(Allowance):
         self._shared = shared
 
     def try_reserve(self, what: str, needed: int) -> bool:
-        """Reserve requests or photos of what this machine has leased; False if the store must be asked."""
+        """Reserve requests or photos from this machine's lease; False if only `reserve` may do it."""
         limited = self._limited(what, needed)
         return len(limited) < 2 and all(
             shared.try_take(party.number, what, needed) for shared, party, _ in limited
@@ -148,8 +148,10 @@ class Counted(Allowance):
                 raise RateLimited(detail, limit=limit, retry_after_seconds=wait)
 
     def _limited(self, what: str, needed: int) -> list[tuple[SharedLimits, Party, int]]:
-        """Those whose limits of a minute are shared, with their limits; what is too much alone is refused
-        without them."""
+        """The shared limits, each party that limits `what` per minute, and its limit; none unless shared.
+
+        Left out if `needed` alone exceeds the limit: `enter` or `take_photos` then refuses it.
+        """
         if self._shared is None or not needed:
             return []
         limits = ((party, getattr(party.limits, f"{what}_per_minute")) for party in self._parties)
@@ -194,14 +196,14 @@ class Counted(Allowance):
             ]
 
     def leave(self) -> None:
-        """Make room for another request."""
+        """Take the request off the concurrent requests of its parties."""
         with self._counters.locked():
             for party in self._parties:
                 self._counters.place(party.number)["at_once"][self._counters.process] -= 1
 
 
 def count(place: Place, what: str, more: int) -> None:
-    """Add to the newest bucket of a place."""
+    """Add `more` to the newest bucket of requests or photos (`what`) of a place."""
     counts = place[what]
     counts[int(place["second"]) % len(counts)] += more
 
@@ -221,7 +223,7 @@ def refuse_beyond(party: Party, place: Place, what: str, limit: int | None, need
 
 
 def refuse_crowd(party: Party, place: Place) -> None:
-    """Raise if as many requests are under way as may be at once."""
+    """Raise if the party already has as many requests at once as its limit `concurrent` allows."""
     limit = party.limits.concurrent
     if limit is not None and int(place["at_once"].sum()) >= limit:
         raise RateLimited(party.says(f"have {limit} requests at once"), limit=limit, retry_after_seconds=1)

@@ -12,7 +12,7 @@ from sameface.model.store.access.leases import LEASE_SECONDS, Leases
 
 
 class SharedLimits:
-    """What this machine has leased, in its counters: most requests cost no more than a look there."""
+    """This machine's leases, kept in its counters, so that most requests need no query of the store."""
 
     def __init__(self, counters: Counters, leases: Leases, folder: Path) -> None:
         self._counters = counters
@@ -45,7 +45,7 @@ class SharedLimits:
         return 0
 
     def _give_back(self, number: int, what: str) -> None:
-        """Give the rest of a lease back that is too small or too old."""
+        """Return the unused rest of the current lease to the store, before another one is taken."""
         with self._counters.locked():
             lease = self._counters.place(number)["leased"][what]
             key, left = int(lease["key"]), int(lease["left"])

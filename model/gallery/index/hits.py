@@ -10,7 +10,7 @@ from sameface.model.faces import Floats, Keys
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hits:
-    """For each probe (row) the most similar people, best first; -1 fills the places that nobody takes."""
+    """For each probe (row) the most similar people, best first; -1 fills the places that are left."""
 
     people: Keys  # (probes, limit)
     faces: Keys  # (probes, limit), by which the people were found
@@ -30,7 +30,7 @@ class Hits:
 
 
 def first_of_each(people: Keys) -> NDArray[np.bool_]:
-    """For each place of a row, whether its person is there for the first time; -1 is nobody."""
+    """Marks the first occurrence of each person in a row; -1, which is nobody, is never marked."""
     order = np.argsort(people, axis=1, kind="stable")
     grouped = np.take_along_axis(people, order, 1)
     first = grouped >= 0
@@ -41,9 +41,9 @@ def first_of_each(people: Keys) -> NDArray[np.bool_]:
 
 
 def best_of_each(people: Keys, faces: Keys, similarities: Floats, limit: int) -> Hits:
-    """For each probe (row) up to `limit` people, each by the first face, or row of a face; -1 is nobody.
+    """For each probe (row) the first `limit` different people among its candidates, each with the best face.
 
-    All are (probes, candidates), in falling similarity.
+    All are (probes, candidates), in falling similarity; `faces` may be rows of an index, and -1 is nobody.
     """
     firsts = first_of_each(people)
     best = np.argsort(~firsts, axis=1, kind="stable")[:, :limit]  # firsts in their order, then the rest

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SearchEngine(Protocol):
-    """Searches the collections of a store, each as new as it was read."""
+    """Searches the collections of a store, each at least at the revision at which it was read."""
 
     def warm_up(self, collections: Sequence[Collection]) -> None:
         """Load what makes the first search of these collections slow, and begin the upkeep."""
@@ -42,7 +42,7 @@ class SearchEngine(Protocol):
         """Drop what is kept of collections that are no longer in the store."""
 
     def keep_forgetting(self) -> None:
-        """From now on, have deleted faces leave what is kept on a disk, within minutes."""
+        """From now on, remove deleted faces from files and from Milvus within minutes, in the background."""
 
     def close(self) -> None:
         """End the upkeep, and save what a restart would have to make again."""

@@ -65,7 +65,7 @@ def refuse_hidden_pixels(content: bytes, kind: str, pixels: int) -> None:
 
 
 def measure_boxes(content: bytes) -> Iterator[int]:
-    """The pixels of every size that a HEIC has in a box, of pictures, tiles and thumbnails."""
+    """Yield width x height of each box `ispe` of a HEIC: of its pictures, tiles and thumbnails."""
     top = {box.kind: box for box in read_boxes(content, 0, len(content))}
     inside = {box.kind: box for box in read_boxes(content, top[b"meta"].start + 4, top[b"meta"].end)}
     sizes = {box.kind: box for box in read_boxes(content, *inside[b"iprp"][1:])}

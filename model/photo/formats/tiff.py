@@ -31,7 +31,7 @@ class Tag:
 
 
 def keep_first_image(content: bytes) -> bytes:
-    """The TIFF without a directory after the first; raises if that asks for more than a photo needs."""
+    """The TIFF without the link to its second directory; raises if the first is damaged or costly."""
     order = "<" if content.startswith(b"II") else ">"
     try:
         tags, end = read_tags(content, order)

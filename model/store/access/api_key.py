@@ -8,7 +8,7 @@ ANYTHING = "*"  # at the end of a prefix: every collection whose name begins wit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyLimits:
-    """How much may be asked of a server; None: no limit."""
+    """The limits of one key, or of all callers together; None: no limit."""
 
     requests_per_minute: int | None = None
     photos_per_minute: int | None = None
@@ -21,7 +21,7 @@ UNLIMITED = KeyLimits()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """A key, of the store or of the environment; it knows the hash of its secret, and seldom more."""
+    """An API key of the store or the environment: the hash of its secret, and what it may do until when."""
 
     key_id: str
     name: str
@@ -45,7 +45,7 @@ class ApiKey:
         return self.collections is None or any(fits(collection, place) for place in self.collections)
 
     def covers(self, other: "ApiKey") -> bool:
-        """Whether `other` has no scope and no collection that this key has not."""
+        """Whether this key has all scopes of `other`, and may touch all its collections."""
         if not other.scopes <= self.scopes:
             return False
         if self.collections is None or other.collections is None:

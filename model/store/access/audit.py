@@ -70,7 +70,7 @@ class Entry:
         return cls(action=action, **(known | {"revision": collection.revision} | values))
 
     def to_columns(self) -> Columns:
-        """The values by column; those of entries that have most of them in common are copies of one."""
+        """The entry's values by column; callers with many similar entries copy one result and change it."""
         actor = self.actor
         columns = dict(zip(OWN_COLUMNS, OWN_VALUES(self), strict=True))
         columns |= {"caller": actor.caller, "request_id": actor.request_id, "route": actor.route}
@@ -113,7 +113,7 @@ class Wanted:
     request_id: str | None = None
 
     def narrow(self, query: Select[Any]) -> Select[Any]:
-        """The query, of the entries that are wanted alone."""
+        """`query`, restricted to the wanted entries."""
         for name in ("caller", "collection", "person_id", "request_id"):
             if (value := getattr(self, name)) is not None:
                 query = query.where(audit.c[name] == value)

@@ -86,7 +86,7 @@ class Keys:
 
 
 def record_change(connection: Connection, action: str, key_id: str) -> None:
-    """Count a change of keys, by which every process notices it, and put it into the audit."""
+    """Increase the revision of the keys, by which all processes notice the change, and audit it."""
     record_entry(connection, Entry(action=action, details={"key_id": key_id}))
     found = connection.execute(READ_REVISION, {"key": REVISION}).scalar_one_or_none()
     if found is None:

@@ -19,7 +19,7 @@ PARTS = 20  # of a limit: a lease is one, so that few requests ask the store
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """What was leased: nothing, if `amount` is 0, and then it is worth asking again in `wait_seconds`."""
+    """A lease of `amount` requests or photos; if that is 0, ask again after `wait_seconds`."""
 
     key: int = 0
     amount: int = 0
@@ -33,7 +33,7 @@ class Leases:
         self._database = database
 
     def take(self, number: int, what: str, limit: int, needed: int) -> Lease:
-        """Lease `needed` requests or photos of the key with this number, or a part of its limit if more."""
+        """Lease `needed`, or up to `limit` / `PARTS` if that is more; the amount is 0 if too few are left."""
         mine = (leases.c.number == number) & (leases.c.what == what)
         first = func.coalesce(func.min(leases.c.taken_at), Now())
         so_far = select(func.coalesce(func.sum(leases.c.amount), 0), first, Now())

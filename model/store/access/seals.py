@@ -25,7 +25,7 @@ LOCK_CHAINS = select(chains).with_for_update(skip_locked=True)
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """The heads of the chains that went on since the seal before it, signed with the secret key."""
+    """The heads of the chains that have grown since the previous seal, signed with the secret key."""
 
     number: int
     time: float
@@ -69,8 +69,8 @@ class Seals:
     def cut(self, before: float, sign: Sign) -> int:
         """Delete entries that were sealed before the time `before`, up to a seal; returns their number.
 
-        One transaction deletes a few thousand at most: call it until it returns 0. What a cut leaves of the
-        seals is one that is signed anew, with the heads after which the kept entries go on.
+        One transaction deletes a few thousand at most: call it until it returns 0. The seals of the deleted
+        entries are replaced by one, signed anew, with the heads after which the kept entries go on.
         """
         oldest = select(seals).order_by(seals.c.number).limit(SEALS_AT_ONCE)
         with self._database.writing(alone=True) as connection:

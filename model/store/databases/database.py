@@ -71,7 +71,7 @@ class Database(ABC):
     ) -> tuple[Sequence[Any], list[list[int]]]:
         """The row that an UPDATE returns, and for each table of `drawn` its new keys in rising order.
 
-        There are as many keys as the value says that `drawn` names. A server is asked once for both.
+        `drawn` maps a table to the name in `values` of its number of keys. A server gets one query for both.
         """
 
     @abstractmethod
@@ -80,7 +80,7 @@ class Database(ABC):
 
     @abstractmethod
     def read_faces(self, connection: Connection, collection: Collection, rows: int) -> Iterator[FaceBlock]:
-        """All faces of a collection in the order of their keys, in blocks of up to so many `rows`."""
+        """All faces of a collection in the order of their keys, in blocks of up to `rows` faces."""
 
     def announce(self, collection: int) -> None:  # noqa: B027
         """Have other machines hear that the collection with this key has changed, where there are any."""
@@ -116,7 +116,7 @@ class Database(ABC):
 
     @abstractmethod
     def forget_log_soon(self) -> None:
-        """Have the log forget soon what was deleted, where that is ours to do."""
+        """Empty SQLite's write-ahead log soon, because it still holds what was deleted."""
 
     def statement(self) -> AbstractContextManager[Connection]:
         """A connection for one SELECT, its own snapshot: a quarter of the cost of a transaction."""

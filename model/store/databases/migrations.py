@@ -94,8 +94,8 @@ def seal_secrets(connection: Connection) -> None:
 def follow_followers(connection: Connection) -> None:
     """Version 9: who follows the changes, up to where they are compacted, and what machines lease of limits.
 
-    Code of version 8 would miss changes that were compacted: it can no longer be started, and what of it runs
-    has a day to be replaced.
+    Code of version 8 would miss changes that were compacted: it can no longer start, and processes that still
+    run it have a day to be replaced.
     """
     for table in (followers, leases):
         table.create(connection, checkfirst=True)

@@ -26,7 +26,7 @@ class Values(TypeDecorator[Iterable[Any]]):
         self.item = item
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """What the database takes them as."""
+        """The type of column in which the database takes the values."""
         return ARRAY(self.item) if dialect.name == "postgresql" else String()
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:

@@ -173,7 +173,7 @@ def copy_database(connection: Connection, path: Path, progress: Callable[[int, i
 
 @contextmanager
 def reading_file(path: Path) -> Iterator[Connection]:
-    """A connection to a database that nobody else has open, and that stays as it is."""
+    """Yield a connection that only reads the file: no other process may have the database open."""
     engine = open_engine(path, None, UNCHANGING)
     try:
         with engine.connect() as connection:

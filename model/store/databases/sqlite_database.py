@@ -97,7 +97,7 @@ class SqliteDatabase(Database):
     ) -> tuple[Sequence[Any], list[list[int]]]:
         """The row that an UPDATE returns, and for each table the keys after the last ones that were drawn.
 
-        Whoever writes is alone, and SQLite counts them.
+        There is one write transaction at a time, so the keys follow from SQLite's counters.
         """
         last = self.read_counters(connection)
         first = {table: last.get(table.name, 0) + 1 for table in drawn}
@@ -121,7 +121,7 @@ class SqliteDatabase(Database):
         )
 
     def read_faces(self, connection: Connection, collection: Collection, rows: int) -> Iterator[FaceBlock]:
-        """All faces of a collection in the order of their keys, in blocks of up to so many `rows`."""
+        """All faces of a collection in the order of their keys, in blocks of up to `rows` faces."""
         wanted = select_faces(collection).execution_options(yield_per=rows)
         for some in connection.execute(wanted).partitions():
             yield to_block(some, collection.dimension)
@@ -199,7 +199,7 @@ class SqliteDatabase(Database):
 
 
 def lock_of(path: Path) -> Path:
-    """The file that whoever has the database open holds a shared lock on, and a restore an exclusive one."""
+    """The lock file of a database: shared by all processes that have it open, exclusive for a restore."""
     return path.with_suffix(".inuse")
 
 

@@ -76,7 +76,7 @@ def add_faces(connection: Connection, collection: Collection, person: int, newco
 
 
 def find_new(collection: Collection, known: Set[str], newcomers: Sequence[NewPerson]) -> dict[str, NewPerson]:
-    """The newcomers by id who are not `known`; raises if one must be and is not, or is and must not be."""
+    """By id the people to create: newcomers not in `known`; raises if `must_exist` or `may_exist` forbids."""
     new: dict[str, NewPerson] = {}
     for newcomer in newcomers:
         if newcomer.person_id not in known and newcomer.person_id not in new:

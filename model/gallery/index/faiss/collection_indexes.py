@@ -66,7 +66,7 @@ class CollectionIndexes:
         return held.index
 
     def warm_up(self, collections: Sequence[Collection]) -> None:
-        """Load the indexes of these collections, and begin to forget deleted faces."""
+        """Load the indexes of these collections, and start the background threads."""
         self.forget_deleted()
         for collection in collections:
             self.follow(collection)
@@ -80,7 +80,7 @@ class CollectionIndexes:
         return index.search(probes, limit, exact=exact)
 
     def find_fault(self) -> str | None:
-        """None: what the store has can be searched."""
+        """None, because an index in memory can always be searched."""
         return None
 
     def kind_of(self, collection: Collection) -> str:
@@ -105,7 +105,7 @@ class CollectionIndexes:
                 path.unlink(missing_ok=True)
 
     def keep_forgetting(self) -> None:
-        """From now on, hear of changes early, and forget deleted faces and old changes in the background."""
+        """Start the threads that follow changes early, rewrite snapshots with deleted faces, and compact."""
         with self._lock:
             if self._forgetting is None:
                 self._follower.start(self._closing)
@@ -114,7 +114,7 @@ class CollectionIndexes:
                 self._forgetting.start()
 
     def forget_faces(self) -> None:
-        """Write the snapshots anew that hold a deleted face, whichever process has deleted it."""
+        """Rewrite the snapshots that hold a deleted face, whichever process has deleted it."""
         self.forget_deleted()
         for collection in self._store.collections.page():
             path, held = self.path_of(collection), self._held.get(collection.key)
@@ -215,7 +215,7 @@ class CollectionIndexes:
     def _catch_up(self, held: Held, collection: Collection) -> Held:
         """Follow to the collection's revision; an index that fails is dropped, and opened again next time.
 
-        One that was away for so long that changes are no longer kept is replaced by a new one.
+        If the store no longer keeps the changes that it lacks, it is replaced by a new one.
         """
         if held.index.sequence >= collection.revision:
             return held
@@ -261,7 +261,7 @@ class CollectionIndexes:
             yield alone
 
     def _forget(self) -> None:
-        """Forget faces now and then until the indexes are closed, on a thread of its own."""
+        """The loop of the thread `sameface-forget`: forget faces, note and compact changes, until `close`."""
         pause = FORGET_SECONDS
         while not self._closing.wait(pause):
             began = time.monotonic()

@@ -1,4 +1,4 @@
-"""This process as a follower of the store: it hears of changes early, and says which it needs no more."""
+"""Follows the store's changes for the indexes of this process, and records which of them it has."""
 
 import logging
 import secrets
@@ -19,7 +19,7 @@ NOTED_SECONDS = 3_600.0  # after which a follower that has not moved says again 
 
 
 class Follower:
-    """How far the indexes of this process are, as others know it."""
+    """Catches indexes up when others write, and records in the store which changes they no longer need."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Follower:
         self._noted: dict[int, tuple[int, float]] = {}  # by collection: the change number, and when
 
     def start(self, closing: threading.Event) -> None:
-        """Hear of the changes of others until `closing` is set, where there are others."""
+        """Start a thread that calls `hear` for each collection that others change, until `closing` is set."""
         arguments = (self.hear, closing)
         listening = threading.Thread(target=self._store.listen, args=arguments, daemon=True)
         listening.start()
@@ -50,7 +50,7 @@ class Follower:
                 self._upkeep.submit(self._catch_up_early, held)
 
     def note(self) -> None:
-        """Tell the store which changes this process needs no more, if that has changed."""
+        """Record each index's `needed_after` in the store, if it has changed or was recorded an hour ago."""
         now = time.monotonic()
         for key, held in list(self._held.items()):
             needed = held.needed_after

@@ -22,8 +22,7 @@ class Held:
 
     @property
     def needed_after(self) -> int:
-        """The change number after which changes are needed: that of the snapshot, to which a restart goes
-        back, or without one that of the index."""
+        """The last change no longer needed: the snapshot's, where a restart begins, else the index's."""
         return self.saved or self.index.sequence
 
     @property

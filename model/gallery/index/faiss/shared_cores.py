@@ -21,7 +21,7 @@ class SharedCores:
 
     @contextmanager
     def share(self, probes: int) -> Iterator[None]:
-        """Let FAISS use this thread's share in the block; one probe is done before a second core wakes up."""
+        """Let FAISS use this thread's share of the cores in the block, but no more cores than probes."""
         with self._lock:
             self._running += 1
             share = self.cores // self._running

@@ -1,1 +1,1 @@
-"""Milvus as a search engine: it finds candidates, and the store has the last word."""
+"""Milvus as a search engine: it finds candidates, which are ranked by the store's embeddings."""

@@ -1,8 +1,7 @@
 """One collection in Milvus: the faces of one recogniser in one gallery, with their embeddings.
 
 An entity has the key of a face, the key of the face's collection (Milvus's partition key) and the embedding.
-A mark is an entity whose key is negative and random: who finds it knows that all is there that was sent
-before it.
+A mark is an entity with a random negative key: once Milvus shows it, it shows all that was sent before.
 """
 
 import logging
@@ -121,7 +120,7 @@ class FacesInMilvus:
                 client.insert(self.name, rows, timeout=FEED_SECONDS)
 
     def add_mark(self, collection: int, mark: int) -> None:
-        """Send a mark, after all that it vouches for."""
+        """Insert the entity `mark` behind what was sent: once Milvus shows the mark, it shows that too."""
         direction = np.zeros((1, self._dimension), np.float32)
         direction[0, 0] = 1
         self.add(collection, FaceBlock(np.array([mark]), np.array([0]), direction))
@@ -193,7 +192,7 @@ class FacesInMilvus:
             last = int(keys[-1])
 
     def _describe_fields(self, fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The fields as `fields` should describe them; what else they say is Milvus's own."""
+        """`fields`, as Milvus describes them, with the values that ours must have; equal if all do."""
         expected = {
             "face": {"type": DataType.INT64, "is_primary": True},
             "collection": {"type": DataType.INT64, "is_partition_key": True},
@@ -203,7 +202,7 @@ class FacesInMilvus:
 
     @contextmanager
     def _connected(self) -> Iterator[MilvusClient]:
-        """The client, connected; what Milvus says then is turned into an error that a caller can act on."""
+        """Yield the connected client; errors of Milvus become errors that a caller can act on."""
         client = self._client
         try:
             client = client or self._connect()

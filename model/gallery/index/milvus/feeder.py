@@ -1,4 +1,4 @@
-"""Sends the changes of the store to Milvus: one process of all that share a gallery, while it can."""
+"""Sends the changes of the store to Milvus, from one process at a time of all that share a gallery."""
 
 import logging
 import secrets
@@ -49,9 +49,9 @@ class FedElsewhere(Exception):
 class Feeder:
     """Feeds the collections of a recogniser to Milvus, on a thread of its own, if no other process does.
 
-    What was sent counts only `BOUND_SECONDS` after a mark behind it was sent; until then searches compare it
-    in memory. A feed is the record of that in the store. It counts only as long as Milvus has its mark: if
-    either of the two lost data or was put back, they no longer fit, and the collection is sent anew.
+    Searches rely on Milvus for a change only `BOUND_SECONDS` after the mark behind it was sent; until then
+    they compare it in memory. A feed is the store's record of the last such change and of its mark. If Milvus
+    does not have that mark, one of the two has lost data or was restored: the collection is sent anew.
     """
 
     def __init__(self, store: Store, faces: FacesInMilvus, identity: str) -> None:
@@ -119,7 +119,7 @@ class Feeder:
         return more
 
     def renew(self, collection: Collection) -> None:
-        """Have a collection sent anew, by whoever feeds, and wait for it as long as it goes on."""
+        """Have the process that feeds send a collection anew; wait for it while it makes progress."""
         feed = self._store.feeds.get(collection)
         self._faces.delete([feed.mark] if feed.mark else [])  # that is noticed, as all that Milvus loses
         self.start()
@@ -144,7 +144,7 @@ class Feeder:
             self._closing.wait(WAIT_SECONDS)
 
     def _say(self, what: str) -> None:
-        """Log a failure, once until something was sent again."""
+        """Log the failure `what`; the same one again only after a round without a failure."""
         if what != self._said:
             log.warning("%s", what)
         self._said = what
@@ -207,14 +207,14 @@ class Feeder:
         self._faces.delete(stale)
 
     def _tidy(self, collections: Iterable[Collection]) -> None:
-        """Delete what nobody needs any more, in the store and in Milvus, from time to time."""
+        """From time to time, delete old changes from the store and deleted faces from Milvus."""
         if time.monotonic() - self._compacted >= COMPACT_SECONDS:
             self._compact(collections)
         if time.monotonic() - self._swept >= SWEEP_SECONDS:
             self._sweep(collections)
 
     def _compact(self, collections: Iterable[Collection]) -> None:
-        """Note how far Milvus can be relied on, as followers of the store do, and delete what all have."""
+        """Record each feed's change number as a follower's; delete the changes that all followers have."""
         for collection in collections:
             if sent := self._sent.get(collection.key):
                 follower = f"milvus-{self._identity[:16]}"

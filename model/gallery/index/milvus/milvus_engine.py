@@ -1,4 +1,4 @@
-"""Search with candidates from Milvus, the newest changes from memory, and the store's last word on both."""
+"""Search with candidates from Milvus, ranked by the store's embeddings, and the newest changes in memory."""
 
 import logging
 import math
@@ -99,7 +99,7 @@ class MilvusEngine:
         self.feeder.start()
 
     def keep_forgetting(self) -> None:
-        """Have Milvus forget who was deleted: feeding does that, too."""
+        """Start the feeder, which also deletes faces from Milvus that the store no longer has."""
         self.feeder.start()
 
     def close(self) -> None:
@@ -202,7 +202,7 @@ def read_rows(read: Callable[[Keys], FaceBlock], keys: Keys) -> EmbeddingRows:
 
 
 def merge(found: Hits, newest: Hits, limit: int) -> Hits:
-    """For each probe the `limit` most similar people of both; who is in both counts once."""
+    """For each probe the `limit` most similar people of both; a person in both appears once."""
     people = np.concatenate([found.people, newest.people], axis=1)
     faces = np.concatenate([found.faces, newest.faces], axis=1)
     similarities = np.concatenate([found.similarities, newest.similarities], axis=1)

@@ -175,7 +175,7 @@ class PostgresDatabase(Database):
             raise name_failure(error) or error from None
 
     def read_faces(self, connection: Connection, collection: Collection, rows: int) -> Iterator[FaceBlock]:
-        """All faces of a collection in the order of their keys, in blocks of up to so many `rows`."""
+        """All faces of a collection in the order of their keys, in blocks of up to `rows` faces."""
         try:
             yield from copy_faces(connection, collection, rows)
         except psycopg.Error as error:
@@ -268,7 +268,7 @@ def connect(parameters: dict[str, Any], settings: str = "") -> psycopg.Connectio
 
 
 def refuse_closed(connection: psycopg.Connection[Any], *_: Any) -> None:
-    """Have a pooled connection opened anew that the server has closed: then there is something to read."""
+    """Have a pooled connection replaced if the server has closed it: only then is there something to read."""
     look = select.poll()  # select.select() takes no file descriptor above 1023
     look.register(connection.fileno(), select.POLLIN)
     if look.poll(0):

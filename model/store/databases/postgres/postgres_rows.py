@@ -126,7 +126,7 @@ def write_inserts(shapes: Sequence[Shape]) -> str:
 
 @cache
 def add_keys(statement: Update, drawn: tuple[tuple[Table, str], ...]) -> Update:
-    """An UPDATE of one row that also returns as many new keys of each table as the value named says."""
+    """The UPDATE of one row, which also returns new keys: per table, as many as the value `name` says."""
     return statement.returning(*(draw_keys(table, name) for table, name in drawn))
 
 
