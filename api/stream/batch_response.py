@@ -86,9 +86,7 @@ class BatchResponse(Response):
             batch.texts,
             batch.media_types,
         )
-        self.broken = (
-            False  # once the reader has met what it is not made for; the rest of the body is dropped
-        )
+        self.broken = False  # once reading has failed: the rest of the body is dropped
         self.writer = writer_for(",".join(request.headers.getlist("accept")), self.describe)
         self.media_type = self.writer.media_type
         self.batch = batch
