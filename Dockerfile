@@ -1,6 +1,7 @@
-# CPU by default; `--build-arg EXTRA=gpu` installs ONNX Runtime with CUDA and cuDNN from wheels.
+# CPU by default, with OpenVINO for CPUs that have BF16: an image does not know where it will run.
+# `--build-arg EXTRA=gpu` installs ONNX Runtime with CUDA and cuDNN from wheels.
 FROM python:3.11-slim AS build
-ARG EXTRA=cpu
+ARG EXTRA=cpu,openvino
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY sameface sameface

@@ -32,6 +32,7 @@ def open_faces(
     detector: str | os.PathLike[str] | None = None,
     device: Literal["auto", "cpu", "gpu"] = "auto",
     precision: Literal["auto", "exact", "bf16"] = "auto",
+    precision_faces: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     calibration: str | None = None,
     target_fmr: float = TARGET_FMR,
@@ -42,6 +43,7 @@ def open_faces(
     `database` is the URL of a gallery in PostgreSQL; without it, the gallery is a file in the data folder.
     `milvus_uri` is the address of Milvus, which then searches instead of FAISS in this process.
     `recognizer` and `detector` are each the name of a bundle in the data folder, or the folder of a bundle;
+    `precision_faces` is a folder of aligned crops that prove a lower precision, instead of drawn faces;
     `calibration`, `target_fmr` and `target_fpir` are the defaults of decisions, as in the server's settings.
     """
     milvus = MilvusAddress(milvus_uri, milvus_token) if milvus_uri else None
@@ -51,7 +53,7 @@ def open_faces(
         recognizer,
         detector,
         device=device,
-        precision=Precision(precision),
+        precision=Precision(precision, Path(precision_faces).expanduser() if precision_faces else None),
         queue=ENDLESS,
         calibration=calibration,
         target_fmr=target_fmr,

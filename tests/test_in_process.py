@@ -11,6 +11,7 @@ import pytest
 
 import sameface
 from sameface.model.bundles.bundle import load_bundle
+from sameface.model.runtime.precision.choice import Precision
 from tests.api.collections import enrol as enroll_over_http
 from tests.networks import build_recogniser
 from tests.pictures import photo_of
@@ -27,6 +28,13 @@ def faces(data: Path, tmp_path: Path) -> Iterator[sameface.Faces]:
 def test_many_photos_wait_for_each_other(faces: sameface.Faces) -> None:
     enrolled = faces.collection("staff").enroll("ada", [photo_of(1, noise=n) for n in range(1, 60)])
     assert len(enrolled.faces) == 59
+
+
+def test_a_precision_is_proved_on_the_faces_that_were_given(tmp_path: Path) -> None:
+    with sameface.open(tmp_path, precision="bf16", precision_faces="~/own") as faces:
+        assert faces.engine.options.precision == Precision("bf16", Path("~/own").expanduser())
+    with sameface.open(tmp_path) as faces:
+        assert faces.engine.options.precision == Precision("auto", None)
 
 
 def test_answers_have_the_names_and_the_shape_of_the_http_api(

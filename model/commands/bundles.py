@@ -14,7 +14,15 @@ from sameface.model.bundles.contract import read_contract
 from sameface.model.bundles.published import MODELS
 from sameface.model.bundles.pull import pull_model, pull_portraits
 from sameface.model.commands.console.answers import describe_list
-from sameface.model.commands.console.options import AsJson, Data, Database, Device, InPrecision, faces_in
+from sameface.model.commands.console.options import (
+    AsJson,
+    Data,
+    Database,
+    Device,
+    InPrecision,
+    PrecisionFaces,
+    faces_in,
+)
 from sameface.model.commands.console.terminal import (
     console,
     describe_bundle,
@@ -137,6 +145,7 @@ def demo(
     database: Database = None,
     device: Device = "auto",
     precision: InPrecision = "auto",
+    precision_faces: PrecisionFaces = None,
     as_json: AsJson = False,
 ) -> None:
     """Fetch three official portraits, two of one person, and compare them."""
@@ -144,7 +153,7 @@ def demo(
     with report_bytes() as report:
         paths = pull_portraits(folder.demo, report)
     pairs = list(itertools.combinations(paths, 2))
-    with faces_in(DataFolder(data, database), None, None, device, precision) as opened:
+    with faces_in(DataFolder(data, database), None, None, device, precision, precision_faces) as opened:
         decisions = [opened.verify(probe, reference) for probe, reference in pairs]
     if as_json:
         print_json(decisions)

@@ -19,6 +19,7 @@ from sameface.model.commands.console.options import (
     InPrecision,
     MilvusToken,
     MilvusUri,
+    PrecisionFaces,
     Recognizer,
     faces_in,
 )
@@ -100,12 +101,15 @@ def enroll(
     detector: Detector = None,
     device: Device = "auto",
     precision: InPrecision = "auto",
+    precision_faces: PrecisionFaces = None,
     as_json: AsJson = False,
 ) -> None:
     """Enrol everybody in a folder; run again, it goes on. Exit code 1 if somebody was not enrolled."""
     people = list_people(folder.expanduser())
     milvus = choose_milvus(index, milvus_uri, milvus_token)
-    opening = faces_in(DataFolder(data, database, milvus), recognizer, detector, device, precision)
+    opening = faces_in(
+        DataFolder(data, database, milvus), recognizer, detector, device, precision, precision_faces
+    )
     with opening as opened, report_counts() as progress:
         opened.engine.gallery.get_or_create_collection(collection, store_crops=store_crops)
         chosen = opened.collection(collection)

@@ -20,6 +20,7 @@ from sameface.model.commands.console.options import (
     InPrecision,
     MilvusToken,
     MilvusUri,
+    PrecisionFaces,
     Recognizer,
     faces_in,
 )
@@ -61,6 +62,7 @@ def identify(
     detector: Detector = None,
     device: Device = "auto",
     precision: InPrecision = "auto",
+    precision_faces: PrecisionFaces = None,
     as_json: AsJson = False,
 ) -> None:
     """Say who is in a photo: exit code 0 if everybody is known, 1 if somebody is not."""
@@ -68,7 +70,9 @@ def identify(
     if draw and photo.is_dir():
         raise typer.BadParameter("draws one photo, and this is a folder.", param_hint="--draw")
     milvus = choose_milvus(index, milvus_uri, milvus_token)
-    with faces_in(DataFolder(data, database, milvus), recognizer, detector, device, precision) as opened:
+    with faces_in(
+        DataFolder(data, database, milvus), recognizer, detector, device, precision, precision_faces
+    ) as opened:
         chosen = opened.collection(collection)
         outcomes = {path: search(chosen, path, threshold, target_fpir) for path in counted(paths)}
         found = outcomes[paths[0]]

@@ -12,6 +12,7 @@ from sameface.model.commands.console.options import (
     Detector,
     Device,
     InPrecision,
+    PrecisionFaces,
     Recognizer,
     faces_in,
 )
@@ -63,10 +64,11 @@ def import_compreface(
     detector: Detector = None,
     device: Device = "auto",
     precision: InPrecision = "auto",
+    precision_faces: PrecisionFaces = None,
     as_json: AsJson = False,
 ) -> None:
     """Import from CompreFace; run again, it goes on. Exit code 1 if some is left out."""
-    opening = faces_in(DataFolder(data, gallery), recognizer, detector, device, precision)
+    opening = faces_in(DataFolder(data, gallery), recognizer, detector, device, precision, precision_faces)
     reading = closing(open_source(database, url, api_key, collection))
     with reading as source, opening as opened, report_counts() as progress:
         reports = import_services(opened.engine, source, store_crops=store_crops, progress=progress)

@@ -15,6 +15,7 @@ from sameface.model.commands.console.options import (
     Device,
     InPrecision,
     PhotoFile,
+    PrecisionFaces,
     Recognizer,
     faces_in,
 )
@@ -50,11 +51,12 @@ def verify(
     detector: Detector = None,
     device: Device = "auto",
     precision: InPrecision = "auto",
+    precision_faces: PrecisionFaces = None,
     as_json: AsJson = False,
 ) -> None:
     """Say whether two photos show the same person: exit code 0 if so, 1 if not."""
     files = {"probe": probe, "reference": reference}
-    opening = faces_in(DataFolder(data, database), recognizer, detector, device, precision)
+    opening = faces_in(DataFolder(data, database), recognizer, detector, device, precision, precision_faces)
     with opening as opened, naming_the_photo(files):
         decision = opened.verify(
             probe,
@@ -94,10 +96,13 @@ def detect(
     detector: Detector = None,
     device: Device = "auto",
     precision: InPrecision = "auto",
+    precision_faces: PrecisionFaces = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the faces in a photo."""
-    with faces_in(DataFolder(data, database), recognizer, detector, device, precision) as opened:
+    with faces_in(
+        DataFolder(data, database), recognizer, detector, device, precision, precision_faces
+    ) as opened:
         detection = opened.detect(photo)
         if draw:
             image = decode_image(read_photo(photo), opened.engine.options.limits)
@@ -122,10 +127,13 @@ def embed(
     detector: Detector = None,
     device: Device = "auto",
     precision: InPrecision = "auto",
+    precision_faces: PrecisionFaces = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the unit embedding of every face in a photo."""
-    with faces_in(DataFolder(data, database), recognizer, detector, device, precision) as opened:
+    with faces_in(
+        DataFolder(data, database), recognizer, detector, device, precision, precision_faces
+    ) as opened:
         embedded = opened.embed(photo)
     if as_json:
         print_json(embedded)

@@ -1,7 +1,11 @@
 """A published graph to its fastest equivalent on this machine: rewritten, proved equal, timed, cached."""
 
+import hashlib
 import json
 import logging
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +16,10 @@ import onnx
 from sameface.model.bundles.bundle import DETECTOR_PARTS, DETECTOR_STRIDES, Bundle
 from sameface.model.errors import BundleRefused, FolderRefused
 from sameface.model.faces import Floats
-from sameface.model.files import hash_file, make_private_folder, write_atomically
+from sameface.model.files import exclusive_lock, hash_file, write_atomically
 from sameface.model.runtime import graph_rewrites as graph
 from sameface.model.runtime.batch_size import measure_batch_size
+from sameface.model.runtime.machine import name_machine
 from sameface.model.runtime.precision.choice import EXACT, Offer, Precision, find_offer
 from sameface.model.runtime.precision.faces import load_faces, name_faces
 from sameface.model.runtime.precision.lower import insist, try_lower
@@ -26,6 +31,7 @@ log = logging.getLogger("sameface.session")
 
 PREPARATION = 5  # incremented when a rewrite changes, so that graphs cached before are not used
 PARITY = 1e-4  # largest difference, relative to the largest output
+LOCK = "preparing.lock"  # held by the process that prepares a graph of the cache
 
 
 def prepare_graph(
@@ -35,18 +41,50 @@ def prepare_graph(
 
     A recogniser's may be of a lower `precision`, if faces prove that its embeddings stay the same.
     """
-    stem = f"{bundle.identity[:16]}-{device}-{describe_engines()}-{PREPARATION}"
     offer = find_offer(precision, device) if is_recogniser(bundle) else None
+    stem = f"{name_bundle(bundle)}-{device}-{describe_engines()}-{PREPARATION}"
     if offer and offer.fault is None:
         stem += f"-{precision.name}-{offer.precision}-{name_faces(precision.faces)}"
     prepared, report_file = cache / f"{stem}.onnx", cache / f"{stem}.json"
     report = read_report(prepared, report_file)
     if report is None:
-        variant, report = make_variant(bundle, device, precision, offer)
-        keep(variant.network, report, prepared, report_file)
+        with preparing_alone(cache):  # another process may have made it meanwhile
+            report = read_report(prepared, report_file)
+            if report is None:
+                if prepared.exists():
+                    log.warning("the cached graph %s is damaged: preparing it again", prepared)
+                variant, report = make_variant(bundle, device, precision, offer)
+                keep(variant.network, report, prepared, report_file)
+    with suppress(OSError):  # of a cache that may only be read
+        os.utime(report_file)  # `describe_precision` shows the one that was used last
     if offer and offer.fault:  # not kept: after an upgrade of the machine it may be gone
         report["proof"] = Proof(offer.precision, used=False, fault=offer.fault).to_dict()
     return prepared, report
+
+
+def name_bundle(bundle: Bundle) -> str:
+    """How the names of a bundle's prepared graphs begin on this machine."""
+    return f"{bundle.identity[:16]}-{name_machine()}"
+
+
+@contextmanager
+def preparing_alone(cache: Path) -> Iterator[None]:
+    """Wait until no other process prepares a graph of `cache`: each would disturb the other's timings."""
+    with ExitStack() as stack:
+        with explaining(cache):
+            stack.enter_context(exclusive_lock(cache / LOCK, wait=True))
+        yield
+
+
+@contextmanager
+def explaining(cache: Path) -> Iterator[None]:
+    """Raise FolderRefused if nothing can be written into `cache`."""
+    try:
+        yield
+    except OSError as error:
+        raise FolderRefused(
+            f"Prepared graphs cannot be kept in {cache}: {error.strerror}. Name another folder with --data."
+        ) from error
 
 
 def make_variant(
@@ -73,26 +111,20 @@ def make_variant(
 
 def keep(network: bytes, report: dict[str, Any], prepared: Path, report_file: Path) -> None:
     """Write the prepared graph, then its report with the graph's hash."""
-    try:
-        make_private_folder(prepared.parent)
+    report["sha256"] = hashlib.sha256(network).hexdigest()
+    with explaining(prepared.parent):
         write_atomically(prepared, network)
-        report["sha256"] = hash_file(prepared)
         write_atomically(report_file, json.dumps(report, indent=2).encode())
-    except OSError as error:
-        raise FolderRefused(
-            f"Prepared graphs cannot be kept in {prepared.parent}: {error.strerror}."
-            " Name another folder with --data."
-        ) from error
 
 
 def describe_precision(bundle: Bundle, cache: Path) -> dict[str, Any]:
-    """The precision and its proof in the newest report of a bundle, None both if it was never prepared."""
+    """The precision and its proof when a bundle was last opened on this machine; None if it never was."""
     reports = sorted(
-        cache.glob(f"{bundle.identity[:16]}-*.json"), key=lambda path: path.stat().st_mtime, reverse=True
+        cache.glob(f"{name_bundle(bundle)}-*.json"), key=lambda path: path.stat().st_mtime, reverse=True
     )
     read = (read_report(report.with_suffix(".onnx"), report) for report in reports)
-    newest = next((report for report in read if report), {})
-    return {"precision": newest.get("precision"), "proof": newest.get("proof")}
+    last = next((report for report in read if report), {})
+    return {"precision": last.get("precision"), "proof": last.get("proof")}
 
 
 def find_batch_size(network: bytes, bundle: Bundle, device: str) -> int:
@@ -113,10 +145,7 @@ def read_report(prepared: Path, report_file: Path) -> dict[str, Any] | None:
         report: dict[str, Any] = json.loads(report_file.read_text("utf-8"))
     except ValueError:
         report = {}
-    if report.get("sha256") == hash_file(prepared):
-        return report
-    log.warning("the cached graph %s is damaged: preparing it again", prepared)
-    return None
+    return report if report.get("sha256") == hash_file(prepared) else None
 
 
 def choose_variant(bundle: Bundle, device: str) -> tuple[Variant, bool]:

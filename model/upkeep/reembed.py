@@ -101,8 +101,8 @@ def move_collection(
         return old
     refuse_without_crops(store, old)
     made_for = find_bundle(folder.models, old).contract
-    embedder = open_embedder(bundle, select_device(device), folder.cache, available_cores())
-    with closing(Reembedder(made_for, embedder)) as reembedder:
+    opening = open_embedder(bundle, select_device(device), folder.cache, available_cores())
+    with closing(opening) as embedder, closing(Reembedder(made_for, embedder)) as reembedder:
         return reembed(store, old, reembedder, progress)
 
 

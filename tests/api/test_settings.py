@@ -1,9 +1,12 @@
 """Settings: from the environment, from flags, and the door that stays shut."""
 
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
 from sameface.api.settings import Settings
+from sameface.model.runtime.precision.choice import Precision
 
 
 def test_the_environment_sets_what_flags_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,6 +40,12 @@ def test_loopback_is_recognised(host: str, loopback: bool) -> None:
 def test_a_setting_out_of_range_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         Settings(**wrong)
+
+
+def test_the_precision_and_the_faces_that_prove_it_reach_the_networks(tmp_path: Path) -> None:
+    chosen = Settings(data=tmp_path, precision="bf16", precision_faces="~/own").pipeline_options()
+    assert chosen.precision == Precision("bf16", Path("~/own").expanduser())
+    assert Settings(data=tmp_path).pipeline_options().precision == Precision("auto", None)
 
 
 def test_every_setting_says_what_it_is_for() -> None:

@@ -46,6 +46,13 @@ def test_the_dashboard_shows_only_what_is_measured(client) -> None:
         assert re.sub(r"_(bucket|sum|count)$", "", name) in measured, name
 
 
+def test_images_for_cpus_compute_in_bf16_where_the_cpu_does() -> None:
+    """Without OpenVINO the precision `auto` would always be exact, and nobody would be told."""
+    dockerfile, compose = ((ROOT / name).read_text("utf-8") for name in ("Dockerfile", "docker-compose.yml"))
+    assert re.findall(r"^ARG EXTRA=(.+)$", dockerfile, re.MULTILINE) == ["cpu,openvino"]
+    assert re.findall(r"EXTRA:-([\w,]+)", compose) == ["cpu,openvino"]
+
+
 def test_the_image_runs_as_nobody_special_and_knows_its_health() -> None:
     dockerfile = (ROOT / "Dockerfile").read_text("utf-8")
     assert re.search(r"^USER sameface$", dockerfile, re.MULTILINE)

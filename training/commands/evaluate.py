@@ -20,6 +20,7 @@ from sameface.model.commands.console.options import (
     Device,
     Groups,
     InPrecision,
+    PrecisionFaces,
     pipeline_for,
 )
 from sameface.model.commands.console.terminal import console, new_table, print_json, report_counts
@@ -67,6 +68,7 @@ def evaluate(
     detector: Detector = None,
     device: Device = "auto",
     precision: InPrecision = "auto",
+    precision_faces: PrecisionFaces = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure a bundle's error rates, with intervals, and write a report with curves."""
@@ -76,7 +78,7 @@ def evaluate(
     Rule(rate=target_fmr)  # refuses a rate outside 0 to 1, before anything is embedded
     opened = open_data(test_set, aligned=aligned)
     measured = [
-        run(chosen, opened, groups, target_fmr, data, detector, device, precision)
+        run(chosen, opened, groups, target_fmr, data, detector, device, precision, precision_faces)
         for chosen in (bundle, against)
         if chosen
     ]
@@ -106,9 +108,10 @@ def run(
     detector: Path | None,
     device: str,
     precision: str,
+    precision_faces: Path | None,
 ) -> tuple[Evaluation, Material]:
     """Evaluate one bundle; also returns what it made of the data, to compare it with another bundle."""
-    opening = pipeline_for(DataFolder(data), recognizer, detector, device, precision)
+    opening = pipeline_for(DataFolder(data), recognizer, detector, device, precision, precision_faces)
     with opening as pipeline, report_counts() as progress:
         material = embed_data(pipeline, opened, progress)
         return measure(pipeline, opened, material, groups, target_fmr), material

@@ -57,11 +57,12 @@ def find_layers(network: ModelProto) -> list[Layer]:
 
 
 def read_layer(node: NodeProto, weights: Weights) -> Layer | None:
-    """The layer of a node; None if it is another operator, or its weights are not constant."""
-    if node.op_type not in ("Conv", "Gemm") or not weights.is_float(node.input[1]):
+    """The layer of a node; None if it is another operator, or has weights that are not constant or shared."""
+    if node.op_type not in ("Conv", "Gemm"):
         return None
     bias = node.input[2] if len(node.input) > 2 and node.input[2] else None
-    if (bias and not weights.is_float(bias)) or weights.uses[node.input[1]] > 1:
+    constants = [node.input[1], *([bias] if bias else [])]
+    if any(not weights.is_float(name) or weights.uses[name] > 1 for name in constants):
         return None
     convolution, axis, depthwise = node.op_type == "Conv", 0, False
     if convolution:

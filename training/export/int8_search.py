@@ -86,6 +86,9 @@ def round_network(bundle: Bundle, crops: Pixels, min_cosine: float, progress: Pr
 def embed(network: ModelProto, inputs: list[Floats]) -> Floats:
     """The unit embeddings (inputs, dimension) of a graph, on the engine that runs eight bits best."""
     engine = "openvino" if openvino.find_version() else "onnxruntime"
-    session = open_session(bytes(network.SerializeToString()), "cpu", engine)
-    rows = [session.run(None, {session.input_name: pixels})[0] for pixels in inputs]
+    try:
+        session = open_session(bytes(network.SerializeToString()), "cpu", engine)
+        rows = [session.run(None, {session.input_name: pixels})[0] for pixels in inputs]
+    except Exception as error:  # engines raise their own unexported types
+        raise BundleRefused(f"The network cannot be rounded: {engine} does not run it: {error}") from error
     return scale_rows(np.concatenate(rows))[0]

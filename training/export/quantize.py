@@ -5,6 +5,7 @@ import json
 import statistics
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -60,13 +61,16 @@ def quantize_bundle(
     """Write the bundle of eight bits into `folder`; refused if it loses more than it may."""
     sought = 1 - (1 - min_cosine) * SOUGHT
     rounded = round_network(bundle, photos.ranging, sought, progress)
-    with staged(folder) as (fresh, cache):
+    with staged(folder) as (fresh, cache), ExitStack() as stack:
         name = f"{bundle.contract.name}-int8"
         file = fresh / f"{name}.onnx"
         onnx.save(rounded.network, file)
         source = f"sameface quantize of {bundle.contract.name}, {bundle.identity[:12]}"
         draft = save_bundle(replace(bundle.contract, name=name, calibration=None, source=source), file, fresh)
-        exact, small = (open_embedder(each, "cpu", cache, available_cores()) for each in (bundle, draft))
+        exact, small = (
+            stack.enter_context(closing(open_embedder(each, "cpu", cache, available_cores())))
+            for each in (bundle, draft)
+        )
         progress("comparing", 0, len(photos.trial))
         rows = [embed(embedder, photos.trial) for embedder in (exact, small)]
         compared = compare(rows, (exact, small), rounded, photos)

@@ -20,6 +20,7 @@ from sameface.training.export.variants import spread
 Cut = Callable[[bytes], Pixels]  # a picture to its aligned face
 
 FEWEST = 60  # faces: fewer set the ranges of a few people, and leave nothing to measure on
+FEWEST_EACH = 10  # faces of each part: photos without a face may all be in one of them
 RANGING = 200  # faces that set ranges; more change them little
 IMAGES_EACH = 10  # of a person, to measure on
 
@@ -50,6 +51,7 @@ def read_photos(folder: Path, cut: Cut, most: int, progress: Progress) -> Quanti
     ranging = [crop for path, (crop, _) in contents.items() if path not in set(measured)]
     trial = {path: found for path, found in contents.items() if path in set(measured)}
     refuse_few(folder, len(ranging) + len(trial), len(paths))
+    refuse_uneven(folder, len(ranging), len(trial))
     owners = np.unique([str(path.parent) for path in trial], return_inverse=True)[1].astype(np.int64)
     people = len(set(owners.tolist())) if labelled else 0
     return QuantizePhotos(
@@ -59,7 +61,7 @@ def read_photos(folder: Path, cut: Cut, most: int, progress: Progress) -> Quanti
         owners=owners,
         people=people,
         digests={str(path.relative_to(folder)): digest for path, (_, digest) in trial.items()},
-        warnings=warn(people, len(paths), len(contents), len(measured) + len(spread(others, RANGING))),
+        warnings=warn(people, len(ranging), len(contents), len(measured) + len(spread(others, RANGING))),
     )
 
 
@@ -78,6 +80,15 @@ def refuse_few(folder: Path, faces: int, photos: int) -> None:
         raise DatasetRefused(
             f"{folder} has {faces} faces in {photos} photos; it takes {FEWEST}, better {RANGING} and more, of"
             " many people and as your cameras see them."
+        )
+
+
+def refuse_uneven(folder: Path, ranging: int, trial: int) -> None:
+    """Raise if nearly all photos without a face are among those that set ranges, or those to measure on."""
+    if min(ranging, trial) < FEWEST_EACH:
+        raise DatasetRefused(
+            f"{folder} leaves {ranging} faces to set ranges by and {trial} others to measure on; it takes"
+            f" {FEWEST_EACH} of each: leave out photos that show no face."
         )
 
 
@@ -117,7 +128,7 @@ def cut_all(paths: list[Path], cut: Cut, progress: Progress) -> dict[Path, tuple
     return found
 
 
-def warn(people: int, photos: int, faces: int, read: int) -> tuple[str, ...]:
+def warn(people: int, ranging: int, faces: int, read: int) -> tuple[str, ...]:
     """What is weak about the photos, in sentences."""
     warnings = []
     if people == 1:
@@ -126,6 +137,6 @@ def warn(people: int, photos: int, faces: int, read: int) -> tuple[str, ...]:
         warnings.append("The photos are not in folders by person, so there are no error rates.")
     if faces < read:
         warnings.append(f"{read - faces} of {read} photos that were read have no face to cut.")
-    if photos < RANGING:
-        warnings.append(f"{photos} photos are few: {RANGING} or more set better ranges.")
+    if ranging < RANGING // 2:
+        warnings.append(f"{ranging} faces that set ranges are few: {RANGING} photos or more set better ones.")
     return tuple(warnings)

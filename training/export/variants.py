@@ -3,7 +3,7 @@
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,12 +74,12 @@ def read_crop(path: Path) -> Pixels | None:
 
 def try_bundle(bundle: Bundle, pairs: Sequence[Pair], cache: Path) -> PairAccuracy:
     """The accuracy of a bundle on pairs of crops, embedded as by the server."""
-    embedder = open_embedder(bundle, "cpu", cache)
     embeddings = {}
-    for path in {path for pair in pairs for path in (pair.probe, pair.reference)}:
-        crop = read_crop(path)
-        if crop is not None:
-            embeddings[path] = embedder.embed([crop])[0].values
+    with closing(open_embedder(bundle, "cpu", cache)) as embedder:
+        for path in {path for pair in pairs for path in (pair.probe, pair.reference)}:
+            crop = read_crop(path)
+            if crop is not None:
+                embeddings[path] = embedder.embed([crop])[0].values
     similarities = [
         float(embeddings[pair.probe] @ embeddings[pair.reference])
         if pair.probe in embeddings and pair.reference in embeddings

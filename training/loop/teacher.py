@@ -1,6 +1,7 @@
 """The teacher's embeddings, computed once by the server's own code and cached."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -56,14 +57,14 @@ def read_targets(file: Path) -> Floats:
 def compute_targets(faces: FaceSet, bundle: Bundle, folder: DataFolder, report: Progress) -> Floats:
     """Embed every crop that `faces` returns, also those that replace unreadable ones."""
     threads = available_cores()
-    embedder = open_embedder(bundle, select_device("auto"), folder.cache, threads)
     targets = np.zeros((len(faces), bundle.contract.dimension or 0), np.float32)
+    opening = open_embedder(bundle, select_device("auto"), folder.cache, threads)
 
     def embed(places: list[int]) -> None:
         crops = [faces.read(place)[0] for place in places]
         targets[places] = [embedding.values for embedding in embedder.embed(crops)]
 
-    with ThreadPoolExecutor(threads) as executor:
+    with closing(opening) as embedder, ThreadPoolExecutor(threads) as executor:
         for start in range(0, len(faces), BLOCK):
             block = range(start, min(start + BLOCK, len(faces)))
             list(executor.map(embed, [list(block[part::threads]) for part in range(threads)]))

@@ -17,6 +17,7 @@ from sameface.model.commands.console.options import (
     Device,
     Groups,
     InPrecision,
+    PrecisionFaces,
     pipeline_for,
 )
 from sameface.model.commands.console.terminal import console, new_table, print_json, report_counts
@@ -67,11 +68,12 @@ def calibrate(
     detector: Detector = None,
     device: Device = "auto",
     precision: InPrecision = "auto",
+    precision_faces: PrecisionFaces = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure a recogniser's error rates on photos of your own cameras, for your thresholds."""
     Rule(rate=target_fmr)
-    opened = pipeline_for(DataFolder(data, database), bundle, detector, device, precision)
+    opened = pipeline_for(DataFolder(data, database), bundle, detector, device, precision, precision_faces)
     gallery = DataFolder(data, database).gallery
     with opened as pipeline, report_counts() as progress:
         refuse_name(name, pipeline.embedder.bundle, gallery, replacing=replace)  # before the long work

@@ -53,6 +53,14 @@ InPrecision = Annotated[
     Literal["auto", "exact", "bf16"],
     typer.Option("--precision", envvar="SAMEFACE_PRECISION", help="What recognisers compute in."),
 ]
+PrecisionFaces = Annotated[
+    Path | None,
+    typer.Option(
+        "--precision-faces",
+        envvar="SAMEFACE_PRECISION_FACES",
+        help="Folder of aligned crops that prove a lower precision; drawn faces.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 InCollection = Annotated[str, typer.Option("--collection", help="The collection's name.")]
 CollectionName = Annotated[str, typer.Argument(help="The collection's name.")]
@@ -62,7 +70,12 @@ Groups = Annotated[Path | None, typer.Option(help="A CSV of identity,group: erro
 
 
 def faces_in(
-    folder: DataFolder, recognizer: Path | None, detector: Path | None, device: str, precision: str = "auto"
+    folder: DataFolder,
+    recognizer: Path | None,
+    detector: Path | None,
+    device: str,
+    precision: str = "auto",
+    precision_faces: Path | None = None,
 ) -> Faces:
     """The public API on a data folder, to be closed by the command."""
     return open_faces(
@@ -74,14 +87,21 @@ def faces_in(
         detector=detector,
         device=device,  # type: ignore[arg-type]
         precision=precision,  # type: ignore[arg-type]
+        precision_faces=precision_faces,
     )
 
 
 def pipeline_for(
-    folder: DataFolder, recognizer: Path | None, detector: Path | None, device: str, precision: str
+    folder: DataFolder,
+    recognizer: Path | None,
+    detector: Path | None,
+    device: str,
+    precision: str,
+    precision_faces: Path | None,
 ) -> closing[Pipeline]:
     """The pipeline alone, for commands that measure on many photos; closed at the end of the block."""
+    proved_by = precision_faces.expanduser() if precision_faces else None
     options = PipelineOptions.in_folder(
-        folder, recognizer, detector, device=device, precision=Precision(precision)
+        folder, recognizer, detector, device=device, precision=Precision(precision, proved_by)
     )
     return closing(open_pipeline(options))

@@ -12,7 +12,8 @@ import simplejpeg
 from sameface.model.faces import Pixels
 
 START_OF_SCAN = b"\xff\xda"  # within the data of a scan, 0xFF is always followed by 0x00
-MAY_BE_TURNED = b"\xff\xe1"  # begins the segment of EXIF and XMP
+SCAN, MAY_BE_TURNED = 0xDA, 0xE1  # markers: of a scan, and of the segment of EXIF and XMP
+SEGMENTS = {*range(0xC0, 0xD0), *range(0xDB, 0xF0), 0xFE} - {MAY_BE_TURNED}  # other markers with a length
 USUAL = "YCbCr"
 MAX_WORK = 4_000_000  # pixels times scans that are decoded in one step: at most about 50 ms
 SCALES = (8, 4, 2)
@@ -20,8 +21,7 @@ SCALES = (8, 4, 2)
 
 def read_size(content: bytes) -> tuple[int, int] | None:
     """The width and height of a JPEG that can be decoded in one step; None if Pillow has to look at it."""
-    headers = content.find(START_OF_SCAN)
-    if headers < 0 or content.find(MAY_BE_TURNED, 0, headers) >= 0:
+    if not is_upright(content):
         return None
     try:
         height, width, colours, _ = simplejpeg.decode_jpeg_header(content)
@@ -29,6 +29,17 @@ def read_size(content: bytes) -> tuple[int, int] | None:
         return None
     work = width * height * content.count(START_OF_SCAN)
     return (width, height) if colours == USUAL and work <= MAX_WORK else None
+
+
+def is_upright(content: bytes) -> bool:
+    """Whether segments that cannot turn the photo lead to the first scan, one right after the other."""
+    place = 2
+    while content[place : place + 1] == b"\xff":
+        marker = int.from_bytes(content[place + 1 : place + 2])
+        if marker not in SEGMENTS:
+            return marker == SCAN
+        place += 2 + int.from_bytes(content[place + 2 : place + 4])
+    return False
 
 
 def decode_in_one_step(content: bytes, size: tuple[int, int], scale: int) -> Pixels | None:

@@ -1,16 +1,15 @@
 """Which precision networks run in: the one that was asked for, and the one that the device has."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from sameface.model.errors import PrecisionUnavailable
 from sameface.model.runtime import openvino
+from sameface.model.runtime.machine import CPU_INFO, find_flags
 
 PRECISIONS = ("auto", "exact", "bf16")
 CPU_FLAGS = ("avx512_bf16", "amx_bf16", "bf16")  # the last one is ARM's
-CPU_INFO = Path("/proc/cpuinfo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +63,5 @@ def bf16_fault(cpu_info: Path = CPU_INFO) -> str | None:
 
 def lists_bf16(cpu_info: Path) -> bool:
     """Whether the system lists an instruction set for BF16; True where there is no such list."""
-    try:
-        flags = re.search(r"^(?:flags|Features)\s*:(.*)$", cpu_info.read_text("utf-8"), re.MULTILINE)
-    except OSError:
-        return True
-    return flags is None or any(flag in flags[1].split() for flag in CPU_FLAGS)
+    flags = find_flags(cpu_info)
+    return flags is None or any(flag in flags for flag in CPU_FLAGS)

@@ -69,5 +69,7 @@ def name_faces(folder: Path | None) -> str:
     """A short name of the set of faces for cached graphs: other faces are another proof."""
     if folder is None:
         return "drawn"
-    listed = "\n".join(f"{path} {path.stat().st_size}" for path in list_files(folder))
-    return hashlib.sha256(listed.encode()).hexdigest()[:8]
+    pixels = hashlib.sha256()
+    for crop in read_own(folder):
+        pixels.update(repr(crop.size).encode() + crop.tobytes())
+    return pixels.hexdigest()[:8]

@@ -1,7 +1,6 @@
 """Looks at what networks run on: the machine, the engines, and how fast the two networks are here."""
 
 import platform
-import re
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ import numpy as np
 from sameface.model.errors import SamefaceError
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
 from sameface.model.runtime.device import available_cores
+from sameface.model.runtime.machine import find_lines, find_processor
 from sameface.model.runtime.providers import list_providers
 from sameface.model.upkeep.doctor.observation import Observation, write_bytes
 
@@ -31,21 +31,13 @@ def examine_machine() -> Iterator[Observation]:
     system = f"{platform.system()} {platform.release()}, {platform.machine()}"
     yield Observation("machine", "system", system)
     yield Observation("machine", "python", platform.python_version())
-    processor = find_line("/proc/cpuinfo", r"model name\s*: (.+)") or platform.processor() or "unknown"
+    processor = find_processor() or platform.processor() or "unknown"
     yield Observation("machine", "processor", f"{processor}, cores for this process: {available_cores()}")
-    total, free = (find_line("/proc/meminfo", rf"{name}:\s+(\d+)") for name in ("MemTotal", "MemAvailable"))
-    if total and free:
-        memory = f"{write_bytes(1024 * int(total))}, {write_bytes(1024 * int(free))} available"
+    found = find_lines(Path("/proc/meminfo"), r"^(?:MemTotal|MemAvailable):\s+(\d+)")
+    if len(found) == 2:
+        total, free = (write_bytes(1024 * int(each)) for each in found)
+        memory = f"{total}, {free} available"
         yield Observation("machine", "memory", memory)
-
-
-def find_line(path: str, pattern: str) -> str | None:
-    """What the group of `pattern` matches in a file of the system; None if nothing does."""
-    try:
-        found = re.search(pattern, Path(path).read_text("utf-8"))
-    except OSError:
-        return None
-    return found[1] if found else None
 
 
 def examine_engines() -> Iterator[Observation]:

@@ -3,12 +3,16 @@
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from sameface.model.runtime import prepare_graph
+from sameface.model.runtime.precision import lower
+from sameface.model.runtime.precision.choice import Offer
 from tests.conftest import Serve
 from tests.model.calibrated import calibrate_bundle
 from tests.networks import build_recogniser
@@ -103,9 +107,29 @@ def test_models_are_answered_alike(ask: Ask, client: httpx.Client) -> None:
     assert listed["next_cursor"] is None
     for bundle in listed["items"]:
         running = over_http.pop(bundle["name"])
-        of_here = {"folder", "proof"}  # a proof is kept only once something was measured
+        of_here = {"folder", "proof"}  # see below: why there is none is kept by nobody
         of_server = {"device", "provider", "proof"}
         assert {key: bundle[key] for key in bundle.keys() - of_here} == {
             key: running[key] for key in running.keys() - of_server
         }
     assert over_http == {}
+
+
+@pytest.fixture
+def lower_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this machine have a bf16 that is as good as the exact network and twice as fast."""
+    monkeypatch.setattr(prepare_graph, "find_offer", lambda *_: Offer("bf16"))
+    monkeypatch.setattr(lower, "lower", lambda exact, precision: replace(exact, precision=precision))
+    monkeypatch.setattr(lower, "time_sessions", lambda *_: [0.5, 1.0])
+
+
+@pytest.mark.usefixtures("lower_precision")
+def test_the_proof_of_a_precision_is_shown_by_both(ask: Ask, client: httpx.Client) -> None:
+    [running] = [each for each in client.get("/v1/models").json()["items"] if each["kind"] == "recogniser"]
+    [listed] = [each for each in ask("models")["items"] if each["kind"] == "recogniser"]
+    assert listed["precision"] == running["precision"] == "bf16"
+    assert listed["proof"] == running["proof"]
+    cosines = {"mean_cosine": pytest.approx(1), "worst_cosine": pytest.approx(1)}
+    speeds = {"crops_per_second": 2.0, "exact_crops_per_second": 1.0}
+    shown = {"precision": "bf16", "used": True, "fault": None, "faces": 64, "own_faces": False}
+    assert running["proof"] == shown | cosines | speeds

@@ -1,6 +1,9 @@
 """Graphs are prepared without changing what they compute, and cached."""
 
+import os
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +14,10 @@ from onnx import helper, numpy_helper
 from sameface.model.bundles.bundle import Bundle, hash_file, load_bundle, save_bundle
 from sameface.model.bundles.contract import Contract
 from sameface.model.bundles.published import ARCFACE_TEMPLATE
-from sameface.model.errors import BundleRefused
+from sameface.model.errors import BundleRefused, FolderRefused
 from sameface.model.runtime import prepare_graph as preparation
 from sameface.model.runtime.graph_rewrites import has_quantizers, strip_initialiser_inputs
-from sameface.model.runtime.prepare_graph import find_batch_size, prepare_graph
+from sameface.model.runtime.prepare_graph import describe_precision, find_batch_size, prepare_graph
 from sameface.model.runtime.session import open_session
 from sameface.model.runtime.session_pool import open_sessions
 from tests.networks import (
@@ -155,10 +158,66 @@ def test_a_network_of_infinities_is_refused(tmp_path: Path, cache: Path) -> None
 
 def test_the_second_open_comes_from_the_cache(bundle: Bundle, cache: Path) -> None:
     first = prepare_graph(bundle, "cpu", cache)
-    before = {path: path.stat().st_mtime_ns for path in cache.iterdir()}
+    before = {path: path.stat().st_mtime_ns for path in cache.glob("*.onnx")}
     assert prepare_graph(bundle, "cpu", cache) == first
-    assert {path: path.stat().st_mtime_ns for path in cache.iterdir()} == before
-    assert {path.suffix for path in before} == {".onnx", ".json"}
+    assert {path: path.stat().st_mtime_ns for path in cache.glob("*.onnx")} == before
+    assert {path.suffix for path in cache.iterdir()} == {".onnx", ".json", ".lock"}
+
+
+def test_workers_that_start_together_prepare_a_graph_once(
+    bundle: Bundle, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, made, make = threading.Barrier(2), [], preparation.make_variant
+
+    def prepare() -> tuple[Path, dict]:
+        start.wait()
+        return prepare_graph(bundle, "cpu", cache)
+
+    monkeypatch.setattr(preparation, "make_variant", lambda *given: made.append(given) or make(*given))
+    with ThreadPoolExecutor(2) as workers:
+        first, second = (each.result() for each in [workers.submit(prepare) for _ in range(2)])
+    assert first == second
+    assert len(made) == 1
+
+
+def test_a_report_never_vouches_for_the_graph_of_another_process(
+    bundle: Bundle, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = preparation.write_atomically
+
+    def write_too_late(path: Path, content: bytes) -> None:
+        write(path, b"another graph" if path.suffix == ".onnx" else content)
+
+    monkeypatch.setattr(preparation, "write_atomically", write_too_late)
+    prepare_graph(bundle, "cpu", cache)
+    monkeypatch.undo()
+    assert_made_again(bundle, cache)
+
+
+def test_a_cache_that_may_only_be_read_is_used(
+    bundle: Bundle, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    first = prepare_graph(bundle, "cpu", cache)
+    monkeypatch.setattr(preparation, "exclusive_lock", refuse)
+    monkeypatch.setattr(os, "utime", refuse)
+    assert prepare_graph(bundle, "cpu", cache) == first
+    with pytest.raises(FolderRefused, match=r"cannot be kept in .*: Permission denied\. Name another folder"):
+        prepare_graph(bundle, "cpu", cache / "new")
+
+
+def test_another_machine_prepares_a_graph_of_its_own(
+    bundle: Bundle, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, _ = prepare_graph(bundle, "cpu", cache)
+    assert describe_precision(bundle, cache)["precision"] == "exact"
+    monkeypatch.setattr(preparation, "name_machine", lambda: "another")
+    assert describe_precision(bundle, cache)["precision"] is None
+    there, _ = prepare_graph(bundle, "cpu", cache)
+    assert here != there
+    assert here.exists()
 
 
 def test_the_cached_graph_itself_is_what_runs(bundle: Bundle, cache: Path) -> None:

@@ -116,6 +116,31 @@ def test_layers_that_lose_too_much_stay_exact(bundle: Bundle, monkeypatch: pytes
         round_network(bundle, crops, 1.0, ignore_progress)
 
 
+def test_layers_that_share_a_bias_are_left_alone(tmp_path: Path, inputs: list) -> None:
+    """Equalised, the first layer's bias is divided: the second one needs it as it is."""
+    bundle = build_uneven(tmp_path)
+    network = onnx.load(bundle.path)
+    for node in network.graph.node:
+        if node.output[0] in ("wide", "filtered"):
+            node.input[2:] = ["each_bias"]
+    onnx.save(network, bundle.path)
+    exact, even = fold_graph(bundle), fold_graph(bundle)
+    assert [layer.output for layer in find_layers(exact)] == ["summed"]
+    equalise(even, measure_ranges(even, inputs))
+    assert embed(even, inputs) == pytest.approx(embed(exact, inputs), abs=1e-4)
+
+
+def test_a_graph_that_the_engine_does_not_run_is_refused(
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("Check 'false' failed: unsupported operator")
+
+    monkeypatch.setattr(int8_search, "open_session", refuse)
+    with pytest.raises(BundleRefused, match=r"cannot be rounded: .* does not run it: Check .* unsupported"):
+        round_network(bundle, load_faces(bundle)[:4], 0.9, ignore_progress)
+
+
 def test_graphs_that_cannot_be_rounded_are_refused(bundle: Bundle, inputs: list, tmp_path: Path) -> None:
     crops = load_faces(bundle)[:4]
     small = build_uneven(tmp_path / "twice")

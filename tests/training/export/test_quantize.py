@@ -10,12 +10,15 @@ from typer.testing import CliRunner
 from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.decision.calibration import Rate
 from sameface.model.decision.calibration_files import Calibrations
-from sameface.model.errors import BundleRefused
+from sameface.model.errors import BundleRefused, NoFaceFound
 from sameface.model.measurement.paired_rates import PairedRates
+from sameface.model.observer import ignore_progress
+from sameface.model.photo.embed import Embedder
 from sameface.training.commands.quantize import app
 from sameface.training.data.synthetic.people import write_identities
 from sameface.training.errors import DatasetRefused
 from sameface.training.export.quantize import Comparison, refuse_loss
+from sameface.training.export.quantize_photos import read_photos
 from tests.networks import build_detector
 from tests.training.export.int8_networks import build_uneven
 
@@ -64,7 +67,7 @@ def test_photos_without_labels_make_no_calibration(people: Path, tmp_path: Path)
     assert (small.contract.calibration, small.contract.published_threshold) == (None, 0.4)
     warnings = " ".join((small.contract.parity or {})["warnings"])
     assert "not in folders by person" in warnings
-    assert "80 photos are few: 200 or more" in warnings
+    assert "40 faces that set ranges are few: 200 photos or more" in warnings
 
 
 def test_one_person_is_warned_about_with_the_number_needed(tmp_path: Path) -> None:
@@ -108,6 +111,50 @@ def test_photos_without_faces_are_refused(tmp_path: Path) -> None:
             exact.folder, "--photos", rooms, "--out", tmp_path / "small", "--data", tmp_path,
             "--detector", build_detector(detector).folder,
         )  # fmt: skip
+
+
+HOMES = 7
+
+
+def write_homes(folder: Path, rooms: int) -> Path:
+    """Six folders of ten portraits and one of sixty rooms, which is the folder of number `rooms`."""
+    for home in range(HOMES):
+        (folder / str(home)).mkdir(parents=True)
+        for number in range(60 if home == rooms else 10):
+            (folder / str(home) / f"{number:02}.png").write_bytes(b"room" if home == rooms else b"face")
+    return folder
+
+
+def cut_face(content: bytes) -> np.ndarray:
+    if content == b"room":
+        raise NoFaceFound("no face")
+    return np.zeros((8, 8, 3), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "said"), [(HOMES - 1, "leaves 0 faces to set ranges by and 60 others"), (0, None)]
+)
+def test_faces_that_are_all_in_one_part_are_refused(tmp_path: Path, drawn: int, said: str | None) -> None:
+    """The trial is drawn by folders: the last one that is drawn has no room in it."""
+    rooms = int(np.random.default_rng(0).permutation(HOMES)[drawn])
+    folder = write_homes(tmp_path, rooms)
+    if said:
+        with pytest.raises(DatasetRefused, match=said):
+            read_photos(folder, cut_face, 2000, ignore_progress)
+        return
+    read = read_photos(folder, cut_face, 2000, ignore_progress)
+    assert (len(read.ranging), len(read.trial)) == (10, 50)
+    assert "10 faces that set ranges are few" in " ".join(read.warnings)
+
+
+def test_the_embedders_that_are_compared_are_closed(
+    people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed, close = [], Embedder.close
+    monkeypatch.setattr(Embedder, "close", lambda self: (closed.append(self.identity), close(self)))
+    exact = build_uneven(tmp_path / "exact")
+    run(exact.folder, "--photos", people, "--aligned", "--out", tmp_path / "small", "--data", tmp_path)
+    assert len(closed) == len(set(closed)) == 2
 
 
 def test_a_detector_is_refused(people: Path, tmp_path: Path) -> None:

@@ -100,11 +100,15 @@ def test_a_variant_that_loses_too_much_is_refused_and_the_others_stay(
 
 
 def test_the_contract_has_the_accuracy_of_the_file_beside_it(
-    tmp_path: Path, checkpoint: Path, drawn_pairs: Path, drawn_faces: Path
+    tmp_path: Path, checkpoint: Path, drawn_pairs: Path, drawn_faces: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    closed, close = [], Embedder.close
+    monkeypatch.setattr(Embedder, "close", lambda self: (closed.append(self.identity), close(self)))
     bundle = export_variants(checkpoint, tmp_path / "out", drawn_pairs, drawn_faces)
     trial = plan_trial(drawn_pairs, drawn_faces, None, 0)
+    closed.clear()
     measured = try_bundle(bundle, trial.pairs, tmp_path / "cache")
+    assert closed == [bundle.identity]
     assert measured.missing == 0
     assert bundle.contract.parity is not None
     assert measured.accuracy == bundle.contract.parity["measured"]["accuracy"] > 0.5

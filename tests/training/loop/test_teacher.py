@@ -46,6 +46,16 @@ def test_targets_are_computed_once(
         load_targets(faces, bundle, DataFolder(tmp_path), ignore_progress)
 
 
+def test_the_teacher_is_closed_once_it_has_embedded_all(
+    tmp_path: Path, data: Path, drawn_faces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed, close = [], Embedder.close
+    monkeypatch.setattr(Embedder, "close", lambda self: (closed.append(self.identity), close(self)))
+    bundle = load_bundle(data / "models" / "recogniser")
+    load_targets(open_faces(drawn_faces), bundle, DataFolder(tmp_path), ignore_progress)
+    assert closed == [bundle.identity]
+
+
 BESIDE = ", head = 'cosface', head_weight = 0.1"
 
 

@@ -41,10 +41,23 @@ def turned() -> bytes:
     return encode(draw_noise(64, 48), "JPEG", exif=exif.tobytes())
 
 
+def put_first(photo: bytes, marker: int, content: bytes) -> bytes:
+    """The JPEG with a segment more before all others."""
+    segment = bytes([0xFF, marker]) + (len(content) + 2).to_bytes(2) + content
+    return photo[:2] + segment + photo[2:]
+
+
+THUMBNAIL = b"JFXX\0\x10" + encode(draw_noise(16, 16), "JPEG")
+
+
 @pytest.mark.parametrize(
     "photo",
     [
         turned(),
+        put_first(turned(), 0xFE, b"a comment with \xff\xda in it"),
+        put_first(turned(), 0xE0, THUMBNAIL),
+        put_first(turned(), 0xE2, b"ICC_PROFILE\0\1\1" + b"\xff\xda" * 40),
+        turned()[:2] + b"\xff" * 3 + turned()[2:],
         encode(draw_noise(64, 48), "JPEG", xmp=b"<x:xmpmeta tiff:Orientation='6'/>"),
         encode(draw_noise(64, 48).convert("L"), "JPEG"),
         encode(draw_noise(64, 48).convert("CMYK"), "JPEG"),
@@ -54,10 +67,36 @@ def turned() -> bytes:
         b"\xff\xd8\xff",
         b"",
     ],
-    ids=["turned", "XMP", "grey", "inks", "large", "many scans", "PNG", "signature", "empty"],
+    ids=[
+        "turned",
+        "comment",
+        "thumbnail",
+        "profile",
+        "fill bytes",
+        "XMP",
+        "grey",
+        "inks",
+        "large",
+        "many scans",
+        "PNG",
+        "signature",
+        "empty",
+    ],
 )
 def test_what_is_rare_or_needs_care_is_left_to_pillow(photo: bytes) -> None:
     assert read_size(photo) is None
+
+
+@pytest.mark.parametrize("cut", [4, 20, 300])
+def test_a_header_without_end_is_left_to_pillow(cut: int) -> None:
+    assert read_size(encode(draw_noise(64, 48), "JPEG")[:cut]) is None
+
+
+def test_what_a_segment_holds_neither_ends_the_headers_nor_turns_the_photo() -> None:
+    upright = put_first(encode(draw_noise(64, 48), "JPEG"), 0xFE, b"\xff\xda \xff\xe1")
+    assert read_size(upright) == (64, 48)
+    sideways = put_first(turned(), 0xE0, THUMBNAIL)
+    assert decode_coarsely(sideways, LIMITS, 640)[0].shape[:2] == (64, 48)
 
 
 def test_a_damaged_file_is_left_to_pillow() -> None:

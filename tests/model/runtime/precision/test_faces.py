@@ -1,5 +1,6 @@
 """The faces of a proof: drawn ones that ship, and a user's own."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,4 +61,16 @@ def test_other_faces_are_another_proof(tmp_path: Path) -> None:
     before = name_faces(folder)
     assert before == name_faces(folder) != name_faces(None)
     write_crops(folder, 17)
+    assert name_faces(folder) != before
+
+
+def test_other_pixels_in_files_of_the_same_names_and_sizes_are_another_proof(tmp_path: Path) -> None:
+    folder, moved = tmp_path / "own", tmp_path / "moved"
+    folder.mkdir()
+    for number in range(16):
+        Image.new("RGB", (112, 112), (number, 0, 0)).save(folder / f"{number:02}.bmp")
+    before = name_faces(folder)
+    shutil.copytree(folder, moved)
+    assert name_faces(moved) == before
+    Image.new("RGB", (112, 112), (0, 1, 0)).save(folder / "03.bmp")
     assert name_faces(folder) != before

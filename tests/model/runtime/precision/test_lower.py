@@ -1,6 +1,7 @@
 """A lower precision is used only where faces prove that embeddings stay the same, and where it is faster."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +89,18 @@ def test_a_proved_precision_is_used_and_its_proof_kept(bundle: Bundle, tmp_path:
     embedded = Embedder(bundle, pool).embed(list(load_faces(bundle)[:2]))
     assert {embedding.identity for embedding in embedded} == {bundle.identity}
     assert open_sessions(bundle, "cpu", tmp_path, precision=EXACT).precision == "exact"
+
+
+def test_the_precision_that_was_used_last_is_shown(bundle: Bundle, tmp_path: Path, race) -> None:
+    race(round_numbers(bundle, TensorProto.BFLOAT16))
+    for precision in (AUTO, EXACT):
+        open_sessions(bundle, "cpu", tmp_path, precision=precision)
+    for report in tmp_path.glob("*.json"):
+        made = 1 if "-auto-" in report.name else 2
+        os.utime(report, (made, made))
+    assert describe_precision(bundle, tmp_path) == {"precision": "exact", "proof": None}
+    pool = open_sessions(bundle, "cpu", tmp_path, precision=AUTO)
+    assert describe_precision(bundle, tmp_path) == {"precision": "bf16", "proof": pool.proof.to_dict()}
 
 
 def test_embeddings_that_differ_are_never_used(bundle: Bundle, tmp_path: Path, race) -> None:

@@ -36,6 +36,16 @@ def test_everybody_moves_with_everything_but_the_embeddings(
     assert list_drafts(store) == []
 
 
+@pytest.mark.usefixtures("staff")
+def test_the_new_recogniser_is_closed_at_the_end(
+    move: Callable[..., Collection], embedders: dict[str, Embedder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed, close = [], Embedder.close
+    monkeypatch.setattr(Embedder, "close", lambda self: (closed.append(self.identity), close(self)))
+    move()
+    assert closed == [embedders["new"].identity]
+
+
 def test_searches_go_on_with_the_new_recogniser_and_the_old_one_is_told(
     tmp_path: Path, staff: Collection, move: Callable[..., Collection], embedders: dict[str, Embedder]
 ) -> None:
