@@ -7,6 +7,7 @@ bf16 is emulated where the CPU has none: every activation and weight is rounded,
 
 import argparse
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,9 @@ from sameface.model.decision.calibration_files import Calibrations
 from sameface.model.decision.similarity import DIGITS
 from sameface.model.decision.thresholds import Rule, Thresholds
 from sameface.model.faces import Floats, Pixels
-from sameface.model.measurement.lfw_pairs import Pair, measure_accuracy
+from sameface.model.measurement.lfw_pairs import Pair, decide_by_folds
 from sameface.model.measurement.paired_rates import compare_rates
-from sameface.model.measurement.scores import LabelledEmbeddings
+from sameface.model.measurement.scores import LabelledEmbeddings, ListedPairs
 from sameface.model.photo.align import CropShape
 from sameface.model.photo.embed import Embedder, open_embedder
 from sameface.model.pipeline import PipelineOptions, open_face_finder
@@ -34,6 +35,7 @@ from sameface.model.runtime.device import available_cores
 from sameface.model.runtime.precision.choice import Precision, bf16_fault
 from sameface.model.runtime.session import open_session
 from sameface.model.runtime.session_pool import SessionPool
+from sameface.training.evaluation.difference import compare_folds
 from sameface.training.export.fold_graph import fold_graph
 
 FMRS = (1e-2, 1e-3, 1e-4, 1e-5)
@@ -63,6 +65,7 @@ def main() -> None:
     pairs, thresholds = read_lfw(options.lfw), Thresholds(Calibrations(bundle))
     decided = [thresholds.for_pair(Rule(rate=fmr)).value for fmr in FMRS]
     exact = compare(pairs, dict(zip(paths, rows["fp32"], strict=True)))
+    listed = list_pairs(pairs, exact)
     table = Table(
         "way",
         "cosine to fp32: mean, worst",
@@ -79,7 +82,7 @@ def main() -> None:
         table.add_row(
             name,
             f"{cosines.mean():.5f}, {cosines.min():.5f}",
-            score(pairs, similarities),
+            score(listed, replace(listed, similarities=similarities)),
             ", ".join(map(str, changed)),
             *cells,
         )
@@ -114,10 +117,21 @@ def compare(pairs: list[Pair], rows: dict[Path, Floats]) -> Floats:
     return np.array([round(float(rows[pair.probe] @ rows[pair.reference]), DIGITS) for pair in pairs])
 
 
-def score(pairs: list[Pair], similarities: Floats) -> str:
-    """The accuracy over the folds of listed pairs."""
-    measured = measure_accuracy(similarities, pairs)
-    return f"{measured.accuracy:.2%} ({measured.wrong} wrong)"
+def list_pairs(pairs: list[Pair], similarities: Floats) -> ListedPairs:
+    """The listed pairs with their people and folds, to tell what depends on who is drawn."""
+    names = [[pair.probe.parent.name, pair.reference.parent.name] for pair in pairs]
+    probes, references = np.unique(names, return_inverse=True)[1].reshape(-1, 2).T
+    same = np.array([pair.same_person for pair in pairs])
+    return ListedPairs(similarities, same, probes, references, np.array([pair.fold for pair in pairs]))
+
+
+def score(exact: ListedPairs, pairs: ListedPairs) -> str:
+    """The accuracy over the folds of listed pairs, and how many points more or less than the exact one's."""
+    wrong, _ = decide_by_folds(pairs.similarities, pairs.same, pairs.folds)
+    errors = compare_folds(exact, pairs)
+    assert errors  # there are several folds
+    difference = f"{-errors.value:+.2%} ({-errors.high:+.2%} to {-errors.low:+.2%})"
+    return f"{1 - wrong.mean():.2%} ({wrong.sum()} wrong); difference {difference}"
 
 
 def write(rate: Rate) -> str:
