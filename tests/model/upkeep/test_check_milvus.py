@@ -77,6 +77,20 @@ def test_an_embedding_of_another_length_is_found_as_with_faiss(
     assert differs.detail == "Milvus has 1 that differ"
 
 
+def test_embeddings_that_nothing_can_read_do_not_keep_other_collections_from_being_compared(
+    gallery: Gallery,
+) -> None:
+    first, _ = gallery.create_collection("a")
+    gallery.enroll(first, [newcomer("odd", random_units(1, DIMENSION, 9))])
+    with connect_to(gallery.place) as connection, connection:
+        mark = "?" if isinstance(gallery.place, Path) else "%s"
+        connection.execute(f"UPDATE faces SET embedding = {mark} WHERE face_id = 'odd-0'", [b"abcd"])
+    [block] = gallery.store.changes.all_faces(gallery.get_collection("staff"))
+    gallery.indexes.faces.delete(block.faces[:1].tolist())
+    found = [(finding.collection, finding.code) for finding in check(gallery)]
+    assert found == [("a", "embeddings"), ("staff", "index")]
+
+
 def test_a_mark_that_milvus_has_lost_is_a_finding(gallery: Gallery) -> None:
     gallery.indexes.faces.delete([gallery.store.feeds.get(gallery.get_collection("staff")).mark])
     [finding] = check(gallery)
