@@ -3,8 +3,10 @@
 from sqlalchemy import delete, insert, select, update
 
 from sameface.model.store.databases.database import Database
-from sameface.model.store.databases.tables import feeds
+from sameface.model.store.databases.tables import collections, feeds
 from sameface.model.store.records import Collection, Feed
+
+IS_ABANDONED = feeds.c.identity.not_in(select(collections.c.identity))
 
 
 class Feeds:
@@ -44,6 +46,16 @@ class Feeds:
         change = update(feeds).where(same).values(sequence=to.sequence, mark=to.mark)
         with self._database.writing() as connection:
             return connection.execute(change).rowcount == 1
+
+    def abandoned(self) -> list[str]:
+        """The recognisers that something was fed for, and that no collection belongs to any more."""
+        with self._database.reading() as connection:
+            return list(connection.execute(select(feeds.c.identity).where(IS_ABANDONED).distinct()).scalars())
+
+    def remove_abandoned(self, identity: str) -> None:
+        """Delete the feeds of a recogniser that no collection belongs to."""
+        with self._database.writing() as connection:
+            connection.execute(delete(feeds).where((feeds.c.identity == identity) & IS_ABANDONED))
 
     def remove(self, feed: Feed) -> None:
         """Delete the feed of a collection that is in Milvus no more."""

@@ -16,7 +16,7 @@ from sameface.model.store.access.seals import Seals
 from sameface.model.store.calibrations import OwnCalibrations
 from sameface.model.store.changes import Changes
 from sameface.model.store.collections import Collections
-from sameface.model.store.databases.database import OPENING
+from sameface.model.store.databases.database import OPENING, StillHeld
 from sameface.model.store.databases.migrations import (
     migrate,
     read_about,
@@ -93,8 +93,8 @@ class Store:
         """One write transaction for the block; `patient` and `alone` as `Database.writing` has them."""
         return self._database.writing(patient=patient, alone=alone)
 
-    def locked(self, name: str, *, wait: bool = False) -> AbstractContextManager[bool]:
-        """Hold the lock `name` between all processes; yields False if another holds it, unless `wait`."""
+    def locked(self, name: str, *, wait: bool = False) -> AbstractContextManager[StillHeld | None]:
+        """Hold the lock `name` between all processes, as `Database.locked` says."""
         return self._database.locked(name, wait=wait)
 
     def find_damage(self, connection: Connection) -> list[str]:

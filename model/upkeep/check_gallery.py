@@ -76,9 +76,10 @@ def inspect_gallery(store: Store, name: str | None, milvus: MilvusAddress | None
     with closing(open_indexes(store)) as indexes:
         for each in [name] if name else [collection.name for collection in store.collections.page()]:
             with nullcontext() if name else suppress(CollectionNotFound):  # it was deleted meanwhile
-                findings += inspect_collection(store, None if milvus else indexes, each)
-                if milvus and not any(found.code == "embeddings" for found in findings):
-                    findings += inspect_milvus(store, milvus, each)
+                found = inspect_collection(store, None if milvus else indexes, each)
+                if milvus and not any(finding.code == "embeddings" for finding in found):
+                    found += inspect_milvus(store, milvus, each)
+                findings += found
     return findings if name else findings + find_leftovers(store)
 
 
@@ -109,9 +110,16 @@ def inspect_collection(store: Store, indexes: CollectionIndexes | None, name: st
 
 
 def inspect_milvus(store: Store, milvus: MilvusAddress, name: str) -> list[Finding]:
-    """The findings about what Milvus has of a collection."""
-    difference = compare_with_milvus(store, milvus, name)
-    return [Finding(name, "index", difference)] if difference else []
+    """The findings about what Milvus has of a collection, and about embeddings that it should not have."""
+    findings, collection = [], store.collections.get(name)
+    misfits: list[int] = []
+    for block in store.changes.all_faces(collection):
+        misfits += block.faces[~are_unit(block.embeddings)].tolist()
+    if misfits:
+        findings.append(Finding(name, "embeddings", describe_misfits(store, collection, misfits)))
+    if difference := compare_with_milvus(store, milvus, name):
+        findings.append(Finding(name, "index", difference))
+    return findings
 
 
 def inspect_index(store: Store, indexes: CollectionIndexes, collection: Collection) -> list[Finding]:

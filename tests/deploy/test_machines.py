@@ -7,6 +7,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from sameface.api.compreface.routes import faces, recognize, services, subjects
+from sameface.api.deepstack.routes import router as deepstack
 from sameface.api.settings import PREFIX, Settings
 from sameface.model.gallery.gallery import ROLES
 from tests.docs.pages import ROOT
@@ -43,23 +45,30 @@ def test_each_service_leads_to_pods_of_its_role_and_the_ingress_to_both() -> Non
     assert {each["metadata"]["name"]: each["spec"]["selector"] for each in of_kind("Service")} == pods
     [ingress] = of_kind("Ingress")
     paths = ingress["spec"]["rules"][0]["http"]["paths"]
-    assert [path["backend"]["service"]["name"] for path in paths] == ["sameface-search", "sameface-write"]
+    *searches, rest = [(path["path"], path["backend"]["service"]["name"]) for path in paths]
+    assert {name for _, name in searches} == {"sameface-search"}
+    assert rest == ("/", "sameface-write")
 
 
 @pytest.mark.parametrize(
-    "pattern",
+    "patterns",
     [
-        re.search(r"~(\^\S+)", NGINX)[1],
-        of_kind("Ingress")[0]["spec"]["rules"][0]["http"]["paths"][0]["path"],
+        re.findall(r"~(\^\S+) +searchers;", NGINX),
+        [each["path"] for each in of_kind("Ingress")[0]["spec"]["rules"][0]["http"]["paths"][:-1]],
     ],
     ids=["nginx", "ingress"],
 )
-def test_searches_go_to_the_searchers_and_nothing_else_does(pattern: str, client) -> None:
-    paths = client.get("/openapi.json").json()["paths"]
-    searches = {path for path in paths if re.match(pattern, path.replace("{collection}", "staff"))}
-    assert searches == {
+def test_searches_go_to_the_searchers_and_nothing_else_does(patterns: list[str], client) -> None:
+    routers = [deepstack, *(module.router for module in (recognize, faces, subjects, services))]
+    others = {route.path.rstrip("/") for router in routers for route in router.routes}
+    paths = {*client.get("/openapi.json").json()["paths"], *others}
+    filled = {path: path.replace("{collection}", "staff") for path in paths}
+    assert {path for path in paths if any(re.match(each, filled[path]) for each in patterns)} == {
         "/v1/collections/{collection}/identify",
         "/v1/collections/{collection}/identify/batch",
+        "/api/v1/recognition/recognize",
+        "/api/v1/recognition/embeddings/recognize",
+        "/v1/vision/face/recognize",
     }
 
 

@@ -19,6 +19,9 @@ Rows: TypeAlias = Mapping[Table, Sequence[Mapping[str, Any]]]
 # By table: the name of the value that says how many keys of it are to be drawn.
 DrawnKeys: TypeAlias = Mapping[Table, str]
 
+# Says whether a lock is still held: one on a server ends with its connection.
+StillHeld: TypeAlias = Callable[[], bool]
+
 # The names of the locks between processes.
 OPENING = "opening"  # create the tables, or bring them to this version
 UPKEEP = "lock"  # make drafts
@@ -50,8 +53,11 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def locked(self, name: str, *, wait: bool = False) -> AbstractContextManager[bool]:
-        """Hold the lock `name` between all processes; yields False if another holds it, unless `wait`."""
+    def locked(self, name: str, *, wait: bool = False) -> AbstractContextManager[StillHeld | None]:
+        """Hold the lock `name` between all processes; yields what says whether it still is held.
+
+        Yields None if another process holds it, unless `wait`.
+        """
 
     @abstractmethod
     def claimed(self) -> AbstractContextManager[Connection]:

@@ -19,7 +19,7 @@ from sameface.model.files import (
     make_private_file,
     make_private_folder,
 )
-from sameface.model.store.databases.database import Database, DrawnKeys, Now, Rows
+from sameface.model.store.databases.database import Database, DrawnKeys, Now, Rows, StillHeld
 from sameface.model.store.databases.face_rows import select_faces, to_block
 from sameface.model.store.databases.new_rows import list_values, write_insert
 from sameface.model.store.databases.sqlite import (
@@ -74,9 +74,11 @@ class SqliteDatabase(Database):
             yield connection
             self.check()  # what is written into a file without a name is lost
 
-    def locked(self, name: str, *, wait: bool = False) -> AbstractContextManager[bool]:
-        """Hold the lock `name` between all processes; yields False if another holds it, unless `wait`."""
-        return exclusive_lock(self.path.with_suffix(f".{name}"), wait=wait)
+    @contextmanager
+    def locked(self, name: str, *, wait: bool = False) -> Iterator[StillHeld | None]:
+        """Hold the lock `name` between all processes; that of a file is held as long as its process lives."""
+        with exclusive_lock(self.path.with_suffix(f".{name}"), wait=wait) as held:
+            yield (lambda: True) if held else None
 
     @contextmanager
     def claimed(self) -> Iterator[Connection]:

@@ -1,5 +1,7 @@
 """How far Milvus was fed is replaced by whoever read it last, and faces are read by key for it."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from sameface.model.store.records import Collection, Feed
@@ -26,6 +28,17 @@ def test_a_feed_outlives_its_collection_until_it_is_removed(store: Store, staff:
     assert store.feeds.all_of(staff.identity) == {staff.key: feed}
     store.feeds.remove(feed)
     assert store.feeds.all_of(staff.identity) == {}
+
+
+def test_feeds_of_a_recogniser_that_no_collection_has_are_deleted(store: Store, staff: Collection) -> None:
+    feed = store.feeds.add(staff)
+    store.feeds.add(replace(staff, key=77, identity="earlier"))
+    assert store.feeds.abandoned() == ["earlier"]
+    for identity in ("earlier", staff.identity):
+        store.feeds.remove_abandoned(identity)
+    assert store.feeds.abandoned() == []
+    assert store.feeds.all_of(staff.identity) == {staff.key: feed}
+    assert store.feeds.all_of("earlier") == {}
 
 
 def test_faces_by_key_are_those_of_the_collection_that_are_still_there(

@@ -108,6 +108,27 @@ def test_a_snapshot_does_not_change_while_others_write(stores: list[Store]) -> N
     assert here.collections.get("staff").people == 1
 
 
+def test_who_holds_a_lock_is_told_when_its_connection_was_lost(
+    stores: list[Store], place: SharedGallery
+) -> None:
+    here, there = stores
+    with here.locked("feeding") as held:
+        assert held is not None
+        assert held()
+        with there.locked("feeding") as another:
+            assert another is None
+        with connect_to(place) as operator:
+            operator.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' "
+                "AND mode = 'ExclusiveLock' AND pid <> pg_backend_pid() "
+                "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+            )
+        assert not held()
+        with there.locked("feeding") as another:
+            assert another is not None
+        assert not held()
+
+
 def test_machines_whose_clocks_are_an_hour_or_days_apart_agree(
     stores: list[Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ from sameface.model.upkeep.check_gallery import Finding, check_gallery
 from tests.milvus_server import wait_until_fed
 from tests.model.people import newcomer, random_units
 from tests.networks import DIMENSION
-from tests.postgres_server import gallery_in
+from tests.postgres_server import connect_to, gallery_in
 
 
 @pytest.fixture
@@ -62,6 +62,33 @@ def test_faces_that_milvus_lacks_has_too_many_or_has_otherwise_are_counted_and_s
     assert check(gallery, repair=True) == [Finding("staff", "index", detail, repaired=True)]
     assert check(gallery) == []
     assert faces.count(staff.key) == 6
+
+
+def test_an_embedding_of_another_length_is_found_as_with_faiss(
+    gallery: Gallery,
+) -> None:
+    longer = (random_units(1, DIMENSION) * 1.01).astype(np.float32).tobytes()
+    with connect_to(gallery.place) as connection, connection:
+        mark = "?" if isinstance(gallery.place, Path) else "%s"
+        connection.execute(f"UPDATE faces SET embedding = {mark} WHERE face_id = 'p1-0'", [longer])
+    found, differs = check(gallery)
+    assert (found.collection, found.code) == ("staff", "embeddings")
+    assert "1 faces have no unit embedding of the right length, of p1" in found.detail
+    assert differs.detail == "Milvus has 1 that differ"
+
+
+def test_embeddings_that_nothing_can_read_do_not_keep_other_collections_from_being_compared(
+    gallery: Gallery,
+) -> None:
+    first, _ = gallery.create_collection("a")
+    gallery.enroll(first, [newcomer("odd", random_units(1, DIMENSION, 9))])
+    with connect_to(gallery.place) as connection, connection:
+        mark = "?" if isinstance(gallery.place, Path) else "%s"
+        connection.execute(f"UPDATE faces SET embedding = {mark} WHERE face_id = 'odd-0'", [b"abcd"])
+    [block] = gallery.store.changes.all_faces(gallery.get_collection("staff"))
+    gallery.indexes.faces.delete(block.faces[:1].tolist())
+    found = [(finding.collection, finding.code) for finding in check(gallery)]
+    assert found == [("a", "embeddings"), ("staff", "index")]
 
 
 def test_a_mark_that_milvus_has_lost_is_a_finding(gallery: Gallery) -> None:

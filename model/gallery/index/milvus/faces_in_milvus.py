@@ -84,6 +84,12 @@ class FacesInMilvus:
                 timeout=FEED_SECONDS,
             )
 
+    def drop(self, name: str) -> None:
+        """Drop another collection of Milvus's, if it is there."""
+        with self._connected() as client:
+            if client.has_collection(name, timeout=SECONDS):
+                client.drop_collection(name, timeout=FEED_SECONDS)
+
     def load(self) -> None:
         """Have Milvus load the collection into its memory, unless it is there: Milvus Lite forgets to."""
         with self._connected() as client:
@@ -228,6 +234,11 @@ class FacesInMilvus:
             if client and self._client is client:
                 self._client.close()
                 self._client = None
+
+
+def name_collection(store: str, identity: str) -> str:
+    """The collection in Milvus of a gallery, by its store's id, and a recogniser, by its identity."""
+    return f"sameface_{store[:16]}_{identity[:16]}"
 
 
 def name_failure(error: Exception) -> SamefaceError:

@@ -17,8 +17,13 @@ from sameface.model.gallery.index.faiss.candidates import rank_candidates
 from sameface.model.gallery.index.faiss.embedding_rows import EmbeddingRows
 from sameface.model.gallery.index.faiss.person_means import PersonMeans
 from sameface.model.gallery.index.hits import Hits, best_of_each
-from sameface.model.gallery.index.milvus.faces_in_milvus import MOST_HITS, FacesInMilvus, unavailable
-from sameface.model.gallery.index.milvus.feeder import TRUST_SECONDS, Feeder
+from sameface.model.gallery.index.milvus.faces_in_milvus import (
+    MOST_HITS,
+    FacesInMilvus,
+    name_collection,
+    unavailable,
+)
+from sameface.model.gallery.index.milvus.feeder import LEASE_SECONDS, TRUST_SECONDS, Feeder
 from sameface.model.gallery.index.milvus.tail import Tail
 from sameface.model.store.changes import ChangesCompacted
 from sameface.model.store.records import Collection, FaceBlock, Feed
@@ -26,9 +31,10 @@ from sameface.model.store.store import Store
 
 log = logging.getLogger("sameface.index")
 
-LOOKS = 3  # at the store, before a mark that Milvus has not is taken for lost
+LOOKS = 3  # at the store, before a mark that Milvus has not is taken for lost; and for one search
 MOST_TAIL = 100_000  # changes of a collection in memory: 50 MB of 128 numbers
 SPARE = 10  # faces beside those that are needed: for marks, and for what was deleted
+MARKS = 20  # more than a collection ever has: a feeder sends one a second, and deletes it after ten
 MEAN_PEOPLE = 4  # times `limit`: found by a face, before their means are compared
 
 
@@ -50,7 +56,7 @@ class MilvusEngine:
     """Searches the collections of one recogniser, whose faces are in one collection of Milvus."""
 
     def __init__(self, store: Store, address: MilvusAddress, identity: str, dimension: int) -> None:
-        self.faces = FacesInMilvus(address, f"sameface_{store.id[:16]}_{identity[:16]}", dimension)
+        self.faces = FacesInMilvus(address, name_collection(store.id, identity), dimension)
         self.feeder = Feeder(store, self.faces, identity)
         self._store = store
         self._identity = identity
@@ -108,12 +114,15 @@ class MilvusEngine:
         self.faces.close()
 
     def _search_faces(self, collection: Collection, probes: Floats, limit: int) -> Hits:
-        feed, tail = self._follow(collection)
-        newest = tail.search(probes, limit)
-        if not feed.mark or not limit:
-            return newest
-        found = self._find_in_milvus(collection, probes, limit)
-        return merge(found, newest, limit)
+        for _ in range(LOOKS):
+            feed, tail, looked_at = self._follow(collection)
+            newest = tail.search(probes, limit)
+            if not feed.mark or not limit:
+                return newest
+            found = self._find_in_milvus(collection, probes, limit, feed.sequence)
+            if time.monotonic() - looked_at < LEASE_SECONDS:  # else what it relied on may have been deleted
+                return merge(found, newest, limit)
+        raise unavailable(f"takes longer than {LEASE_SECONDS:.0f} seconds for a search")
 
     def _search_means(self, collection: Collection, probes: Floats, limit: int) -> Hits:
         """Rank the people who are found by a face, by the mean of all faces that the store has of them."""
@@ -122,10 +131,13 @@ class MilvusEngine:
         means = PersonMeans(known).rows
         return rank(means, locate(means.people, near.people), probes, limit)
 
-    def _find_in_milvus(self, collection: Collection, probes: Floats, limit: int) -> Hits:
-        """Candidates from Milvus, ranked by the store's embeddings; more of them while people are missing."""
+    def _find_in_milvus(self, collection: Collection, probes: Floats, limit: int, fed: int) -> Hits:
+        """Candidates from Milvus, ranked by the store's embeddings; more of them while people are missing.
+
+        Milvus may still have what was deleted after the change number `fed`.
+        """
         found, missing = Hits.none(len(probes), limit), np.arange(len(probes))
-        most = min(collection.faces + SPARE, MOST_HITS)
+        most = min(collection.faces + max(collection.revision - fed, 0) + MARKS, MOST_HITS)
         count = SPARE + limit * math.ceil(collection.faces / max(collection.people, 1))
         while len(missing):
             try:
@@ -139,8 +151,19 @@ class MilvusEngine:
             count *= 4
         return found
 
-    def _follow(self, collection: Collection) -> tuple[Feed, Tail]:
-        """How far Milvus can be relied on, and the tail of the changes after that, caught up."""
+    def _follow(self, collection: Collection) -> tuple[Feed, Tail, float]:
+        """How far Milvus can be relied on, the caught-up tail of what came after, and when that was seen."""
+        try:
+            return self._catch_up(collection)
+        except ChangesCompacted:
+            self._look = Look()  # the feed may have moved on since, and what is before it is not kept
+        try:
+            return self._catch_up(collection)
+        except ChangesCompacted:
+            raise unavailable("was away longer than changes are kept, and is being filled again") from None
+
+    def _catch_up(self, collection: Collection) -> tuple[Feed, Tail, float]:
+        """The same as of one look; raises `ChangesCompacted` if changes after that are no longer kept."""
         look = self._look_again(collection.key)
         if look.failure:
             raise look.failure
@@ -158,8 +181,8 @@ class MilvusEngine:
             tail.follow(collection.revision, partial(self._store.changes.since, collection))
         except ChangesCompacted:
             self._tails.pop(collection.key, None)
-            raise unavailable("was away longer than changes are kept, and is being filled again") from None
-        return feed, tail
+            raise
+        return feed, tail, look.at
 
     def _look_again(self, *keys: int) -> Look:
         """A fresh look that covers the collections with these `keys`, too.

@@ -42,12 +42,15 @@ class Tail:
 
     def trim(self, settled: int) -> None:
         """Drop the blocks of changes up to the number `settled`, which Milvus shows."""
-        if (not self._blocks or self._blocks[0][0] > settled) and self._index.sequence >= settled:
+        if self._is_trimmed(settled):
             return
         with self._changing:
+            if self._is_trimmed(settled):  # by another search, while this one waited
+                return
             done = [block for block in self._blocks if block[0] <= settled]
-            first = done[-1][1] if done else 0
-            self.start = settled if len(done) == len(self._blocks) else done[-1][0]
+            wholly = len(done) == len(self._blocks)
+            first = self._index.columns.count if wholly else done[-1][1]
+            self.start = settled if wholly else done[-1][0]
             self._blocks = [(sequence, rows - first) for sequence, rows in self._blocks[len(done) :]]
             with self._index.lock.alone():
                 old = self._index.columns
@@ -58,3 +61,7 @@ class Tail:
     def search(self, probes: Floats, limit: int) -> Hits:
         """For each probe (row) the `limit` most similar people, each by the person's most similar face."""
         return self._index.search(probes, limit)
+
+    def _is_trimmed(self, settled: int) -> bool:
+        """Whether no block is to be dropped."""
+        return (not self._blocks or self._blocks[0][0] > settled) and self._index.sequence >= settled

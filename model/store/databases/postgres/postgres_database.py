@@ -17,7 +17,7 @@ from sqlalchemy.ext.compiler import compiles
 
 from sameface.model.data_folder import SharedGallery
 from sameface.model.errors import StoreRefused, StoreUnavailable
-from sameface.model.store.databases.database import Database, DrawnKeys, Now, Rows
+from sameface.model.store.databases.database import Database, DrawnKeys, Now, Rows, StillHeld
 from sameface.model.store.databases.postgres.notices import Announcer, Connect, listen
 from sameface.model.store.databases.postgres.postgres_errors import NO_URL, name_failure, unavailable
 from sameface.model.store.databases.postgres.postgres_rows import add_keys, append_rows, copy_faces
@@ -110,7 +110,7 @@ class PostgresDatabase(Database):
             yield connection
 
     @contextmanager
-    def locked(self, name: str, *, wait: bool = False) -> Iterator[bool]:
+    def locked(self, name: str, *, wait: bool = False) -> Iterator[StillHeld | None]:
         """Hold an advisory lock, which ends with its connection, however the process dies."""
         with self._autocommit.connect() as connection:
             connection.detach()  # it is closed at the end, however that comes, and what was set ends with it
@@ -122,9 +122,9 @@ class PostgresDatabase(Database):
                 lock = text(f"SELECT pg_try_advisory_lock({LOCK_KEY})")
                 held = bool(connection.execute(lock, {"name": name}).scalar_one())
             try:
-                yield held
+                yield partial(is_there, connection) if held else None
             finally:
-                if held:
+                if held and not connection.invalidated:
                     with suppress(StoreUnavailable):
                         connection.execute(text(f"SELECT pg_advisory_unlock({LOCK_KEY})"), {"name": name})
 
@@ -265,6 +265,13 @@ def connect(parameters: dict[str, Any], settings: str = "") -> psycopg.Connectio
         connection.close()
         raise
     return connection
+
+
+def is_there(connection: Connection) -> bool:
+    """Whether the server still has this connection, and with it the locks that it holds."""
+    with suppress(StoreUnavailable):
+        return not connection.invalidated and bool(connection.execute(text("SELECT true")).scalar_one())
+    return False
 
 
 def refuse_closed(connection: psycopg.Connection[Any], *_: Any) -> None:

@@ -16,7 +16,7 @@ from tests.postgres_server import gallery_in
 
 SHORT = {
     "BOUND_SECONDS": 0.2,
-    "LEASE_SECONDS": 0.2,
+    "LEASE_SECONDS": 1.0,
     "PAUSE_SECONDS": 0.05,
     "TRUST_SECONDS": 0.1,
     "VERIFY_SECONDS": 0.2,
@@ -29,7 +29,8 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, seconds in SHORT.items():
         monkeypatch.setattr(feeder_module, name, seconds)
     monkeypatch.setattr(faces_module, "SECONDS", 1.0)
-    monkeypatch.setattr(engine_module, "TRUST_SECONDS", SHORT["TRUST_SECONDS"])
+    for name in ("LEASE_SECONDS", "TRUST_SECONDS"):
+        monkeypatch.setattr(engine_module, name, SHORT[name])
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,11 @@ import pytest
 from sameface.model.data_folder import MilvusAddress
 from sameface.model.errors import IndexUnavailable, InvalidArgument
 from sameface.model.gallery.gallery import Gallery
+from sameface.model.gallery.index.milvus import feeder as feeder_module
 from sameface.model.gallery.index.milvus import milvus_engine as engine_module
 from sameface.model.gallery.size import measure_size
-from sameface.model.store.records import Collection, NewFace, NewPerson
+from sameface.model.store import followers as followers_module
+from sameface.model.store.records import Collection, Feed, NewFace, NewPerson
 from tests.milvus_server import wait_until_fed
 from tests.model.people import newcomer, people_like, random_units
 from tests.networks import DIMENSION
@@ -124,7 +126,10 @@ def test_searches_and_writes_at_the_same_time_never_miss_their_own_write(
     assert gallery.indexes.faces.count(staff.key) == gallery.get_collection("staff").faces == 24
 
 
-def test_a_deleted_collection_leaves_milvus(gallery: Gallery, staff: Collection) -> None:
+def test_a_deleted_collection_leaves_milvus(
+    gallery: Gallery, staff: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feeder_module, "LATE_SECONDS", 0)
     gallery.enroll(staff, [newcomer("ada", random_units(2, DIMENSION))])
     find(gallery, *random_units(1, DIMENSION))
     wait_until_fed(gallery, "staff")
@@ -160,6 +165,66 @@ def test_the_engine_says_what_it_is_and_how_far_behind(gallery: Gallery, staff: 
     wait_until_fed(gallery, "staff")
     assert measure_size(gallery).lag == 0
     assert gallery.indexes.find_fault() is None
+
+
+def test_who_was_enrolled_long_ago_is_found_among_many_who_were_just_deleted(
+    gallery: Gallery, staff: Collection
+) -> None:
+    """Milvus still has the others, who are more similar to the probe."""
+    probe, *others = random_units(52, DIMENSION)
+    people = np.array([probe + 0.001 * (number + 1) * other for number, other in enumerate(others)])
+    people = (people / np.linalg.norm(people, axis=1, keepdims=True)).astype(np.float32)
+    enroll_many(gallery, staff, people[:, None])
+    gallery.load()
+    wait_until_fed(gallery, "staff")
+    gallery.indexes.feeder.close()
+    for number in range(50):
+        gallery.store.people.delete(staff, f"p{number:02}")
+    assert names(gallery, probe) == [["p50"]]
+
+
+def test_a_search_that_took_longer_than_its_look_holds_is_made_again(
+    gallery: Gallery, staff: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile Milvus had lost its marks, and whoever feeds has cleared the collection."""
+    [ada] = random_units(1, DIMENSION)
+    gallery.enroll(staff, [newcomer("ada", ada[None])])
+    gallery.load()
+    wait_until_fed(gallery, "staff")
+    gallery.indexes.feeder.close()
+    faces, feeds = gallery.indexes.faces, gallery.store.feeds
+    search = faces.search
+
+    def search_late(*asked: object) -> np.ndarray:
+        feeds.advance(feeds.get(staff), Feed(staff.key))
+        threading.Event().wait(engine_module.LEASE_SECONDS)
+        faces.clear(staff.key)
+        return search(*asked)
+
+    monkeypatch.setattr(faces, "search", search_late)
+    assert names(gallery, ada) == [["ada"]]
+
+
+def test_changes_that_were_deleted_since_the_last_look_are_no_reason_to_refuse(
+    gallery: Gallery, staff: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The feed has moved on by then, and this process has not seen it yet."""
+    monkeypatch.setattr(followers_module, "FEWEST", 1)
+    monkeypatch.setattr(engine_module, "TRUST_SECONDS", 60)
+    ada, bob = random_units(2, DIMENSION)
+    gallery.enroll(staff, [newcomer("ada", ada[None])])
+    gallery.load()
+    wait_until_fed(gallery, "staff")
+    engine, store = gallery.indexes, gallery.store
+    assert names(gallery, ada) == [["ada"]]
+    gallery.enroll(staff, [newcomer("bob", bob[None])])
+    wait_until_fed(gallery, "staff")
+    engine.feeder.close()
+    engine._tails.clear()
+    now = gallery.get_collection("staff")
+    store.followers.note(f"milvus-{now.identity[:16]}", now, now.revision)
+    assert store.followers.compact(now)
+    assert names(gallery, bob) == [["bob", "ada"]]
 
 
 def test_an_exact_search_is_refused(gallery: Gallery, staff: Collection) -> None:
