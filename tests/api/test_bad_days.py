@@ -11,7 +11,7 @@ import pytest
 from sameface.model.data_folder import SharedGallery
 from sameface.model.errors import SamefaceError, StorageFull, StoreRefused
 from sameface.model.store.access.api_key import KeyLimits
-from sameface.model.store.databases.postgres import postgres_database as postgres_module
+from sameface.model.store.databases.postgres import postgres_connections as connections_module
 from sameface.model.store.databases.postgres.postgres_errors import name_failure
 from sameface.model.upkeep.check_gallery import check_gallery
 from tests.api.collections import enrol, make_collection
@@ -59,7 +59,7 @@ def test_a_slow_network_makes_answers_slow_and_one_too_slow_is_told(
 ) -> None:
     home = machine("one")
     home["database"] = through(proxy, home["database"])
-    monkeypatch.setitem(postgres_module.DEFAULTS, "connect_timeout", 2)
+    monkeypatch.setitem(connections_module.DEFAULTS, "connect_timeout", 2)
     with serve(**home) as client:
         staff = make_collection(client)
         proxy.delay_seconds = 0.02
