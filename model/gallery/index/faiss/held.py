@@ -23,8 +23,8 @@ class Held:
     @property
     def needed_after(self) -> int:
         """The change number after which changes are needed: that of the snapshot, to which a restart goes
-        back, or without one that of the index."""
-        return self.saved or self.index.sequence
+        back, or that of the index, if another process has written a newer one or there is none."""
+        return min(self.saved or self.index.sequence, self.index.sequence)
 
     @property
     def unsaved(self) -> int:
