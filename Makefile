@@ -6,8 +6,7 @@ EXTRA  := $(strip $(EXTRA))
 ENGINE := $(if $(filter cpu,$(EXTRA)),$(shell grep -qsE 'avx512_bf16|amx_bf16' /proc/cpuinfo && echo ',openvino'))
 BIN    := .venv/bin
 POSTGRES := tests/model/store tests/model/access tests/model/gallery tests/model/upkeep tests/model/commands \
-    tests/api/access tests/api/routes tests/api/stream tests/api/compreface tests/api/deepstack tests/api/rekognition \
-    tests/api/test_database_away.py tests/api/test_bad_days.py tests/api/test_milvus.py tests/api/test_safekeeping.py tests/api/test_roles.py tests/api/test_threads.py \
+    tests/api tests/faces \
     tests/test_in_process.py tests/processes/test_workers.py tests/processes/test_keys_of_workers.py
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 

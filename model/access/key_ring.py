@@ -16,6 +16,7 @@ from sameface.model.store.store import Store
 log = logging.getLogger("sameface.access")
 
 FRESH_SECONDS = 0.5  # that the store's keys are taken as they were read: half of what is promised
+PATIENCE_SECONDS = 0.5  # that requests wait for a reading: one that takes longer, the store does not answer
 
 
 class KeyRing:
@@ -27,7 +28,8 @@ class KeyRing:
         self._store: Store | None = None
         self._revision = 0
         self._checked = -FRESH_SECONDS
-        self._checking = asyncio.Lock()
+        self._reading: asyncio.Task[None] | None = None
+        self._began = 0.0  # when that did
         self._thread = Threads(1, "keys")
         self._used: set[str] = set()  # keys whose last use is not in the store yet
         self._by_hash = {key.sha256: key for key in environment}
@@ -63,16 +65,18 @@ class KeyRing:
         return bool(self._environment) or self._revision > 0
 
     async def refresh(self) -> None:
-        """Read the store's keys again if their revision changed; checks it once per `FRESH_SECONDS`."""
-        if not (self.is_open and self._is_stale()):
-            return
-        async with self._checking:
-            if self._is_stale():
-                try:
-                    await self._thread.run(self._read)
-                except SamefaceError as error:  # nobody can revoke a key in a store that cannot be read
-                    self._checked = time.monotonic()
-                    log.warning("keys are taken as they were last read: %s", error.detail)
+        """Read the store's keys again if their revision changed; checks it once per `FRESH_SECONDS`.
+
+        While the store does not answer, they are taken as they were last read, and the reading goes on.
+        """
+        while self.is_open and self._is_stale():
+            if self._reading is None or self._reading.done():
+                self._reading, self._began = asyncio.create_task(self._try_to_read()), time.monotonic()
+            patience = self._began + PATIENCE_SECONDS - time.monotonic()
+            done, _ = await asyncio.wait([self._reading], timeout=max(0.0, patience))
+            if not done:
+                return
+            self._reading.result()
 
     def find(self, sha256: str) -> ApiKey | None:
         """The key whose secret has this hash, now or before its last rotation.
@@ -120,6 +124,13 @@ class KeyRing:
 
     def _is_stale(self) -> bool:
         return time.monotonic() - self._checked >= FRESH_SECONDS
+
+    async def _try_to_read(self) -> None:
+        try:
+            await self._thread.run(self._read)
+        except SamefaceError as error:  # nobody can revoke a key in a store that cannot be read
+            self._checked = time.monotonic()
+            log.warning("keys are taken as they were last read: %s", error.detail)
 
     def _read(self) -> None:
         """Read the store's keys if their revision has changed since the last read."""

@@ -227,7 +227,8 @@ def rotate(
         key, secret = rotate_key(store, key_id, grace)
     show_secret(key, secret, as_json=as_json)
     if not as_json:
-        console.print(f"The old secret works until {write_time(key.former_until or 0)}.")
+        until = key.former_until
+        console.print(f"The old secret works {f'until {write_time(until)}' if until else 'no more'}.")
 
 
 @keys.command()

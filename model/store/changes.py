@@ -154,11 +154,12 @@ def read_changes(connection: Connection, collection: Collection, sequence: int) 
         .order_by(changes.c.sequence)
         .execution_options(yield_per=ROWS_AT_ONCE)
     )
-    for rows in connection.execute(wanted).partitions():
-        came = [(face, person, values) for _, _, person, face, values in rows if values is not None]
-        gone = [face for _, kind, _, face, _ in rows if kind == "delete" and face is not None]
-        block = to_block(came, collection.dimension)
-        yield FaceChanges(rows[-1].sequence, block, np.array(gone, np.int64))
+    with connection.execute(wanted) as found:  # a reader may stop in the middle
+        for rows in found.partitions():
+            came = [(face, person, values) for _, _, person, face, values in rows if values is not None]
+            gone = [face for _, kind, _, face, _ in rows if kind == "delete" and face is not None]
+            block = to_block(came, collection.dimension)
+            yield FaceChanges(rows[-1].sequence, block, np.array(gone, np.int64))
 
 
 def record_changes(

@@ -1,18 +1,22 @@
 """Bad days of a gallery in PostgreSQL: slow, killed, read-only, full, and machines that differ."""
 
 import json
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
 import psycopg
 import pytest
 
+from sameface.model.access.key_ring import FRESH_SECONDS
 from sameface.model.data_folder import SharedGallery
 from sameface.model.errors import SamefaceError, StorageFull, StoreRefused
 from sameface.model.store.access.api_key import KeyLimits
-from sameface.model.store.databases.postgres import postgres_database as postgres_module
+from sameface.model.store.databases.postgres import postgres_connections as connections_module
 from sameface.model.store.databases.postgres.postgres_errors import name_failure
+from sameface.model.store.store import Store
 from sameface.model.upkeep.check_gallery import check_gallery
 from tests.api.collections import enrol, make_collection
 from tests.api.delaying_proxy import DelayingProxy
@@ -59,7 +63,7 @@ def test_a_slow_network_makes_answers_slow_and_one_too_slow_is_told(
 ) -> None:
     home = machine("one")
     home["database"] = through(proxy, home["database"])
-    monkeypatch.setitem(postgres_module.DEFAULTS, "connect_timeout", 2)
+    monkeypatch.setitem(connections_module.DEFAULTS, "connect_timeout", 2)
     with serve(**home) as client:
         staff = make_collection(client)
         proxy.delay_seconds = 0.02
@@ -70,6 +74,36 @@ def test_a_slow_network_makes_answers_slow_and_one_too_slow_is_told(
         expect(client.get(staff), 503, "store_unavailable")
         proxy.delay_seconds = 0.0
         wait_for(lambda: client.get(staff).status_code == 200)
+
+
+def test_while_a_database_does_not_answer_photos_are_compared_and_keys_are_those_of_before(
+    serve: Serve, machine, proxy: DelayingProxy
+) -> None:
+    home = machine("one")
+    direct = SharedGallery(home["database"], home["data"] / "shared")
+    home["database"] = through(proxy, home["database"])
+    photos = {"probe": photo_of(1), "reference": photo_of(1)}
+    with serve(**home) as client:
+        secret, key = add_key(store_of(client), "read", "search")
+        client.app.state.keys.expect_change()
+
+        def compare() -> httpx.Response:
+            return client.post("/v1/verify", files=photos, headers=bearer(secret))
+
+        assert compare().status_code == 200
+        proxy.delay_seconds = 6.0
+        time.sleep(FRESH_SECONDS)
+        for most in (1.5, 0.5, 0.5):  # the first one waits a moment for the keys
+            began = time.monotonic()
+            assert compare().json()["same_person"]
+            assert time.monotonic() - began < most
+        proxy.delay_seconds = 0.0
+        proxy.cut()
+        wait_for(lambda: client.get("/v1/collections", headers=bearer(secret)).status_code == 200)
+        with closing(Store(direct)) as store:
+            store.keys.revoke(key.key_id)
+        time.sleep(1.0)
+        expect(compare(), 401, "unauthorized")
 
 
 def test_a_batch_that_loses_its_database_in_the_middle_is_finished_by_its_retry(
@@ -134,6 +168,29 @@ def test_a_disk_that_is_full_or_a_standby_is_said(
     failure = name_failure(raised.value)
     assert isinstance(failure, named)
     assert "secret" not in failure.detail
+
+
+def test_a_server_that_takes_no_writes_is_said_and_searches_go_on(
+    serve: Serve, machine, own_server: PostgresServer
+) -> None:
+    def set_on_server(statement: str) -> None:
+        with psycopg.connect(own_server.server.get_uri(), autocommit=True) as connection:
+            connection.execute(f"ALTER SYSTEM {statement}")
+            connection.execute("SELECT pg_reload_conf()")
+
+    with serve(**machine("one")) as client:
+        staff = make_collection(client)
+        assert enrol(client, staff, photo_of(1), person_id="ada").status_code == 201
+        set_on_server("SET default_transaction_read_only = on")
+        try:
+            wait_for(lambda: enrol(client, staff, photo_of(2)).status_code != 201)
+            expect(enrol(client, staff, photo_of(2)), 503, "store_refused")
+            expect(client.delete(f"{staff}/people/ada"), 503, "store_refused")
+            assert found(client, staff, 1) == "ada"
+            assert client.get(f"{staff}/people/ada").status_code == 200
+        finally:
+            set_on_server("RESET default_transaction_read_only")
+        wait_for(lambda: client.delete(f"{staff}/people/ada").status_code == 204)
 
 
 def test_a_machine_with_another_recogniser_is_refused_and_both_are_named(

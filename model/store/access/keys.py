@@ -11,7 +11,7 @@ from sameface.model.data_folder import GalleryPlace
 from sameface.model.errors import AlreadyExists, KeyNotFound
 from sameface.model.store.access.api_key import ApiKey, KeyLimits
 from sameface.model.store.access.audit import Entry, record_entry
-from sameface.model.store.databases.database import Database
+from sameface.model.store.databases.database import Database, Now
 from sameface.model.store.databases.opening import peeking
 from sameface.model.store.databases.tables import about, keys
 
@@ -54,12 +54,15 @@ class Keys:
             return read_page(connection, limit, after)
 
     def rotate(self, key_id: str, sha256: str, grace_seconds: float, sealed: str | None = None) -> ApiKey:
-        """Give a key another secret; the one before works for `grace_seconds` more, if it still did."""
+        """Give a key another secret; the one before works for `grace_seconds` more, if it still did.
+
+        That is by the database's clock; without any, it has ended on every machine, whatever its clock says.
+        """
         with self._database.writing(alone=True) as connection:
             former = read_key(connection, key_id)
             if former.revoked_at is not None:
                 raise KeyNotFound(f"The key {key_id!r} is revoked: make a new one.")
-            ends = time.time() + grace_seconds
+            ends = Now() + grace_seconds if grace_seconds else None
             values = {"sha256": sha256, "sealed": sealed, "former_until": ends}
             values |= {"former_sha256": former.sha256, "former_sealed": former.sealed}
             return change_key(connection, "rotate_key", key_id, values)

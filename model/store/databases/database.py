@@ -89,7 +89,7 @@ class Database(ABC):
         """All faces of a collection in the order of their keys, in blocks of up to `rows` faces."""
 
     def announce(self, collection: int) -> None:  # noqa: B027
-        """Have other machines hear that the collection with this key has changed, where there are any."""
+        """Have other machines hear, after this thread's `writing()`, that the collection has changed."""
 
     def listen(  # noqa: B027
         self, hear: Callable[[int], None], closing: threading.Event

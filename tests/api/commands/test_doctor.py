@@ -15,6 +15,7 @@ from tests.api.collections import enrol
 from tests.api.keys import add_key, make_key
 from tests.conftest import Serve
 from tests.pictures import photo_of
+from tests.postgres_server import gallery_in
 
 PARTS = [
     "sameface",
@@ -133,7 +134,7 @@ def test_keys_are_counted_by_their_scopes_and_looking_makes_no_gallery(examine, 
     _, found = examine("--data", tmp_path / "empty", "--host", "0.0.0.0")
     assert "without API keys" in found["access.keys"]["fault"]
     assert not (tmp_path / "empty" / "gallery.db").exists()
-    with closing(Store(tmp_path / "gallery.db")) as store:
+    with closing(Store(gallery_in(tmp_path))) as store:
         for scopes in (("read",), ("read",), ("admin", "write")):
             add_key(store, *scopes)
         store.keys.revoke(add_key(store, "search")[1].key_id)

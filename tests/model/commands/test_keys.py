@@ -47,6 +47,7 @@ def test_people_see_what_was_done(keys) -> None:
     key_id = made_by(keys("list", "--json"))["items"][0]["key_id"]
     assert "door" in keys("show", key_id).stdout
     assert "works until" in keys("rotate", key_id).stdout
+    assert "works no more" in keys("rotate", key_id, "--grace", "0").stdout
     assert "is revoked" in keys("revoke", key_id).stdout
 
 

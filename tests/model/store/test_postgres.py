@@ -1,25 +1,32 @@
 """What only PostgreSQL does: writers beside each other, its locks, its order of ids, and its refusals."""
 
+import itertools
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import Connection
 
 from sameface.model.data_folder import SharedGallery
-from sameface.model.errors import InvalidArgument, StoreRefused, StoreUnavailable
+from sameface.model.errors import InvalidArgument, SamefaceError, StoreRefused, StoreUnavailable
+from sameface.model.store import changes as changes_module
 from sameface.model.store.collections import refuse_gone
 from sameface.model.store.databases.migrations import VERSION
+from sameface.model.store.databases.postgres import notices as notices_module
+from sameface.model.store.databases.postgres import postgres_connections as connections_module
+from sameface.model.store.databases.postgres.postgres_errors import name_refusal
 from sameface.model.store.people.newcomers import add_people
 from sameface.model.store.records import Collection, RememberedResponse
 from sameface.model.store.store import Store
 from sameface.model.upkeep.backup import back_up
 from sameface.model.upkeep.errors import BackupRefused
+from tests.conftest import wait_for
 from tests.model.people import newcomer, random_units
 from tests.model.store.staff import BINDING, DIMENSION
 from tests.postgres_server import ON_POSTGRES, connect_to, gallery_in, the_server
@@ -170,8 +177,88 @@ def test_statements_by_key_use_indexes_and_keep_their_plans_and_long_ones_are_pl
         assert settings(connection) == ["force_generic_plan", "off", "30s"]
     with stores[0].writing(patient=True) as connection:
         assert settings(connection) == ["auto", "on", "0"]
-    with stores[0].frozen() as connection:
+    with stores[0]._database.reading() as connection:
         assert settings(connection) == ["auto", "on", "30s"]
+    with stores[0].frozen() as connection:
+        assert settings(connection) == ["auto", "on", "0"]
+
+
+def test_reading_all_faces_takes_as_long_as_the_reader_does(
+    place: SharedGallery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Much more is read than sockets hold, so that the server waits for the reader."""
+    hurried = connections_module.SESSION.replace("statement_timeout = '30s'", "statement_timeout = '300ms'")
+    binding, many = replace(BINDING, dimension=512), 3 * changes_module.ROWS_AT_ONCE
+    with closing(Store(place)) as store:
+        staff, _ = store.collections.create("staff", binding)
+        store.people.enroll(staff, [newcomer("first", random_units(1, 512))])
+        store.people.enroll(staff, [newcomer("ada", random_units(many, 512))])
+    monkeypatch.setattr(connections_module, "SESSION", hurried)
+    with closing(Store(place)) as store:
+        came = 0
+        for sequence in (0, 1):  # by COPY, and change by change
+            for block in store.changes.since(staff, sequence):
+                came += len(block.came.faces)
+                time.sleep(0.4)
+        assert came == 2 * many + 1
+        with store.frozen() as connection:
+            connection.exec_driver_sql("SELECT pg_sleep(0.4)")
+        with pytest.raises(StoreUnavailable, match="took too long"), store.writing() as connection:
+            connection.exec_driver_sql("SELECT pg_sleep(0.4)")
+
+
+def test_who_waits_too_long_for_another_writer_is_told_to_come_back(
+    place: SharedGallery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hurried = connections_module.SESSION.replace("lock_timeout = '25s'", "lock_timeout = '200ms'")
+    monkeypatch.setattr(connections_module, "SESSION", hurried)
+    with closing(Store(place)) as here, closing(Store(place)) as there:
+        staff, _ = here.collections.create("staff", BINDING)
+        with here.writing() as connection:
+            refuse_gone(connection, staff)
+            with pytest.raises(StoreUnavailable, match="another writer was faster") as late:
+                there.people.enroll(staff, somebody(1))
+        assert late.value.facts["retry_after_seconds"]
+        there.people.enroll(staff, somebody(1))
+        assert here.collections.get("staff").people == 1
+
+
+def test_changes_are_announced_when_they_can_be_read_and_never_if_they_were_not_made(
+    stores: list[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notice that came before the commit would make others look once, in vain."""
+    here, there = stores
+    monkeypatch.setattr(notices_module, "GATHER_SECONDS", 0.0)
+    heard: list[tuple[int, int]] = []
+    done = threading.Event()
+    staff, _ = here.collections.create("staff", BINDING)
+    listener = threading.Thread(
+        target=there.listen, args=(lambda key: heard.append((key, there.changes.latest(staff))), done)
+    )
+    listener.start()
+    try:
+        number = itertools.count()
+
+        def is_heard() -> bool:
+            here.people.enroll(staff, somebody(next(number)))
+            return bool(heard)
+
+        wait_for(is_heard)
+        time.sleep(0.3)
+        heard.clear()
+        with suppress(ZeroDivisionError), here.writing() as connection:
+            add_people(connection, staff, somebody(998))
+            raise ZeroDivisionError
+        time.sleep(0.3)
+        assert not heard
+        with here.writing() as connection:
+            add_people(connection, staff, somebody(999))
+            time.sleep(0.3)
+        wait_for(lambda: bool(heard))
+        assert heard == [(staff.key, here.changes.latest(staff))]
+    finally:
+        done.set()
+        listener.join()
 
 
 def test_a_backup_is_left_to_its_own_tools(stores: list[Store], tmp_path: Path) -> None:
@@ -198,6 +285,64 @@ def test_a_wrong_user_database_or_host_is_said_without_printing_it(tmp_path: Pat
     with pytest.raises(StoreUnavailable) as away:
         Store(SharedGallery("postgresql://nobody:secret@127.0.0.1:1/x", tmp_path))
     assert not any(word in away.value.detail for word in ("secret", "nobody", "127"))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "after_password", "named"),
+    [
+        (
+            "failed: FATAL:  Passwort-Authentifizierung für Benutzer »ada« fehlgeschlagen",
+            True,
+            StoreRefused,
+        ),
+        (
+            'failed: FATAL:  password authentication failed for user "ada"',
+            True,
+            StoreRefused,
+        ),
+        (
+            "failed: FATAL:  remaining connection slots are reserved for superusers",
+            True,
+            StoreUnavailable,
+        ),
+        (
+            "failed: server closed the connection unexpectedly",
+            True,
+            StoreUnavailable,
+        ),
+        ("failed: FATAL:  das Datenbanksystem startet", False, StoreUnavailable),
+        (
+            "failed to resolve host 'db.invalid': [Errno -2] Name or service not known",
+            False,
+            StoreUnavailable,
+        ),
+        ('connection is bad: invalid sslmode value: "bad"', False, StoreRefused),
+        ('connection is bad: invalid port number: "99999"', False, StoreRefused),
+        ('invalid integer value "abc" for connection option "port"', False, StoreRefused),
+    ],
+)
+def test_a_wrong_password_is_known_in_every_language_and_other_failures_pass(
+    sentence: str, after_password: bool, named: type[SamefaceError]
+) -> None:
+    assert (
+        type(name_refusal(f"connection to server at db {sentence}", after_password=after_password)) is named
+    )
+
+
+def test_a_wrong_password_is_refused(tmp_path: Path) -> None:
+    rules, uri = the_server().folder / "data" / "pg_hba.conf", the_server().server.get_uri()
+    with psycopg.connect(uri, autocommit=True) as connection:
+        connection.execute("CREATE ROLE ada LOGIN PASSWORD 'right'")
+        rules.write_text(f"local all ada scram-sha-256\n{rules.read_text()}")
+        connection.execute("SELECT pg_reload_conf()")
+
+    def is_refused(password: str) -> bool:
+        with pytest.raises(SamefaceError) as refused:
+            Store(SharedGallery(uri.replace("postgres:@", f"ada:{password}@"), tmp_path))
+        assert password not in refused.value.detail
+        return refused.type is StoreRefused and "password" in refused.value.detail
+
+    wait_for(lambda: is_refused("wrong"))
 
 
 @pytest.mark.parametrize(("oldest", "opens"), [(str(VERSION), True), ("99", False)])

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sameface.model.errors import SamefaceError
+from sameface.model.errors import SamefaceError, StoreUnavailable
 from sameface.model.faces import Floats, Keys
 from sameface.model.files import exclusive_lock, make_private_folder
 from sameface.model.gallery.index.faiss.candidates import choose_kind
@@ -213,10 +213,8 @@ class CollectionIndexes:
         return held or Held(collection, FaceIndex(collection.dimension, self.device), 0)
 
     def _catch_up(self, held: Held, collection: Collection) -> Held:
-        """Follow to the collection's revision; an index that fails is dropped, and opened again next time.
-
-        If the store no longer keeps the changes that it lacks, it is replaced by a new one.
-        """
+        """Follow to the collection's revision. An index that fails is dropped, unless the store is away:
+        it then stays as of the last whole block. One whose changes are no longer kept is replaced."""
         if held.index.sequence >= collection.revision:
             return held
         try:
@@ -226,8 +224,9 @@ class CollectionIndexes:
                 if self._held.get(collection.key) is held:
                     self._held[collection.key] = self.build(collection)
                 return self._held[collection.key]
-        except Exception:
-            self._held.pop(collection.key, None)
+        except Exception as failure:
+            if not isinstance(failure, StoreUnavailable):
+                self._held.pop(collection.key, None)
             raise
         return held
 

@@ -65,6 +65,7 @@ class FaceIndex:
             if not self.sequence and self.columns.count:  # of a reading of all faces that failed
                 with self.lock.alone():
                     self.adopt(EmbeddingRows(self.columns.dimension), "exact", None, 0)
+                    self._means = None
             for changes in changes_since(self.sequence):
                 with self.lock.alone():
                     self._apply(changes)

@@ -22,8 +22,9 @@ class Held:
 
     @property
     def needed_after(self) -> int:
-        """The last change no longer needed: the snapshot's, where a restart begins, else the index's."""
-        return self.saved or self.index.sequence
+        """The last change no longer needed: the snapshot's, where a restart begins, or the index's, if there
+        is no snapshot or another process has written a newer one."""
+        return min(self.saved or self.index.sequence, self.index.sequence)
 
     @property
     def unsaved(self) -> int:

@@ -1,6 +1,5 @@
-"""What is particular to PostgreSQL: its connections, its locks, its clock, its types and its errors."""
+"""What is particular to PostgreSQL: its transactions, its locks, its clock and its types."""
 
-import select
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -9,54 +8,30 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
-from sqlalchemy import Connection, Engine, Update, create_engine, event, text
-from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.exc import InvalidatePoolError
+from sqlalchemy import Connection, Engine, Update, text
 from sqlalchemy.ext.compiler import compiles
 
 from sameface.model.data_folder import SharedGallery
 from sameface.model.errors import StoreRefused, StoreUnavailable
 from sameface.model.store.databases.database import Database, DrawnKeys, Now, Rows, StillHeld
-from sameface.model.store.databases.postgres.notices import Announcer, Connect, listen
-from sameface.model.store.databases.postgres.postgres_errors import NO_URL, name_failure, unavailable
+from sameface.model.store.databases.postgres.notices import Announcer, listen
+from sameface.model.store.databases.postgres.postgres_connections import (
+    IN_USE,
+    KEYED,
+    LOCK_KEY,
+    connect,
+    is_there,
+    open_engine,
+    read_url,
+)
+from sameface.model.store.databases.postgres.postgres_errors import name_failure
 from sameface.model.store.databases.postgres.postgres_rows import add_keys, append_rows, copy_faces
 from sameface.model.store.databases.tables import COUNTED, Text
 from sameface.model.store.records import Collection, FaceBlock
 
-POOL = 8  # connections that are kept open; there are as many as threads that need one
-STATEMENT_SECONDS = 30
-LOCK_SECONDS = 25
-
-# What a URL may override. Of a connection that was cut, both sides are to know soon: the server, because it
-# holds the locks of a writer that is gone.
-DEFAULTS: dict[str, Any] = {
-    "application_name": "sameface",
-    "connect_timeout": 5,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 20_000,
-    "client_encoding": "utf8",
-}
-SESSION = f"""
-SET statement_timeout = '{STATEMENT_SECONDS}s';
-SET lock_timeout = '{LOCK_SECONDS}s';
-SET idle_in_transaction_session_timeout = '10min';
-SET idle_session_timeout = 0; -- a lock ends with its connection
-SET tcp_keepalives_idle = 10;
-SET tcp_keepalives_interval = 5;
-SET tcp_keepalives_count = 3;
-SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
-"""
-# Of connections whose statements find rows by their keys: they need no new plan for each number of keys, and
-# one that was made while a table was small must not read all of it.
-KEYED = """
-SET plan_cache_mode = force_generic_plan;
-SET enable_seqscan = off;
-"""
-PATIENT = """
-SET LOCAL statement_timeout = 0;
+UNTIMED = "SET LOCAL statement_timeout = 0"
+PATIENT = f"""
+{UNTIMED};
 SET LOCAL lock_timeout = 0;
 SET LOCAL plan_cache_mode = auto;
 SET LOCAL enable_seqscan = on;
@@ -68,8 +43,6 @@ SET idle_in_transaction_session_timeout = 0;
 RESET plan_cache_mode;
 RESET enable_seqscan;
 """
-IN_USE = "in use"  # the lock that every connection shares, and that whoever claims the database holds alone
-LOCK_KEY = "hashtextextended('sameface ' || current_schema() || ' ' || :name, 0)"
 
 
 class PostgresDatabase(Database):
@@ -102,11 +75,21 @@ class PostgresDatabase(Database):
 
         Writers lock the row of the collection that they write to, so those of others go on.
         """
+        changed = self.thread.changed = set[int]()
         with self._writer.begin() as connection:
             if patient:
                 connection.execute(text(PATIENT))
             if alone:
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK_KEY})"), {"name": "alone"})
+            yield connection
+        for collection in changed:  # whoever hears of them earlier would not find them
+            self._announcer.announce(collection)
+
+    @contextmanager
+    def pinned(self) -> Iterator[Connection]:
+        """One snapshot for everything that this thread reads in the block: upkeep, which may take long."""
+        with super().pinned() as connection:
+            connection.execute(text(UNTIMED))
             yield connection
 
     @contextmanager
@@ -175,15 +158,19 @@ class PostgresDatabase(Database):
             raise name_failure(error) or error from None
 
     def read_faces(self, connection: Connection, collection: Collection, rows: int) -> Iterator[FaceBlock]:
-        """All faces of a collection in the order of their keys, in blocks of up to `rows` faces."""
+        """All faces of a collection in the order of their keys, in blocks of up to so many `rows`.
+
+        It is one statement, in which the caller's pace counts: it has no time limit.
+        """
+        connection.execute(text(UNTIMED))
         try:
             yield from copy_faces(connection, collection, rows)
         except psycopg.Error as error:
             raise name_failure(error) or error from None
 
     def announce(self, collection: int) -> None:
-        """Have other machines know soon that the collection with this key has changed."""
-        self._announcer.announce(collection)
+        """Have other machines know, once this thread's transaction has ended well, that it has changed."""
+        self.thread.changed.add(collection)
 
     def listen(self, hear: Callable[[int], None], closing: threading.Event) -> None:
         """Call `hear` with the key of each collection that others announce, until `closing` is set."""
@@ -219,67 +206,6 @@ class PostgresDatabase(Database):
     @property
     def _engines(self) -> tuple[Engine, ...]:
         return self._autocommit, self._writer, self.reader
-
-
-def read_url(url: str) -> dict[str, Any]:
-    """The parameters of connections to the database of this URL."""
-    try:
-        return DEFAULTS | conninfo_to_dict(url)
-    except psycopg.ProgrammingError:  # quotes the URL, which may hold a password
-        raise StoreRefused(NO_URL) from None
-
-
-def open_engine(open_connection: Connect, **options: Any) -> Engine:
-    """An engine whose connections are pooled, and opened when they are needed."""
-    engine = create_engine(
-        "postgresql+psycopg://",
-        creator=open_connection,
-        hide_parameters=True,  # no name, metadata or embedding in an error, and so in a log
-        pool_size=POOL,
-        max_overflow=-1,
-        pool_use_lifo=True,
-        **options,
-    )
-    event.listen(engine, "checkout", refuse_closed)
-
-    @event.listens_for(engine, "handle_error")
-    def name_the_reason(context: ExceptionContext) -> None:
-        if named := name_failure(context.original_exception):
-            raise named from None  # the driver's sentence quotes rows, hosts and users
-
-    return engine
-
-
-def connect(parameters: dict[str, Any], settings: str = "") -> psycopg.Connection[Any]:
-    """A connection with this project's time limits and `settings`, whose commits are on the server's disk."""
-    connection = psycopg.connect(**parameters, autocommit=True)
-    try:
-        connection.execute(SESSION + settings)
-        if connection.info.parameter_status("server_encoding") != "UTF8":
-            raise StoreRefused("The database must be made with ENCODING 'UTF8': names are in any script.")
-        share = f"SELECT pg_try_advisory_lock_shared({LOCK_KEY.replace(':name', '%s')})"
-        if connection.execute(share, [IN_USE]).fetchone() == (False,):
-            raise unavailable("is being moved")
-        connection.autocommit = False
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def is_there(connection: Connection) -> bool:
-    """Whether the server still has this connection, and with it the locks that it holds."""
-    with suppress(StoreUnavailable):
-        return not connection.invalidated and bool(connection.execute(text("SELECT true")).scalar_one())
-    return False
-
-
-def refuse_closed(connection: psycopg.Connection[Any], *_: Any) -> None:
-    """Have a pooled connection replaced if the server has closed it: only then is there something to read."""
-    look = select.poll()  # select.select() takes no file descriptor above 1023
-    look.register(connection.fileno(), select.POLLIN)
-    if look.poll(0):
-        raise InvalidatePoolError
 
 
 @compiles(Now, "postgresql")

@@ -5,6 +5,7 @@ from contextlib import closing
 
 import pytest
 
+from sameface.model.access.keys import find_fault
 from sameface.model.errors import KeyNotFound
 from sameface.model.store.access.api_key import KeyLimits
 from sameface.model.store.store import Store
@@ -40,6 +41,18 @@ def test_every_change_counts_and_a_use_does_not(store: Store) -> None:
     store.keys.revoke(key.key_id)
     assert store.keys.revoke(key.key_id).revoked_at
     assert store.keys.revision == 3
+
+
+def test_a_former_secret_ends_alike_on_machines_whose_clocks_differ(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, key = add_key(store, "read")
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 3600)
+    grace = store.keys.rotate(key.key_id, "a" * 64, 60)
+    assert grace.former_until == pytest.approx(now + 60, abs=30)
+    leaked = store.keys.rotate(key.key_id, "b" * 64, 0)
+    assert "rotated" in (find_fault(leaked, "a" * 64, now - 3600) or "")
 
 
 def test_the_last_use_never_goes_back_when_the_clock_does(store: Store) -> None:

@@ -1,24 +1,29 @@
 """Followers say how far they are; the changes behind them go, and whoever was away reads everything anew."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pytest
 
+from sameface.model.errors import StoreUnavailable
 from sameface.model.gallery.index.faiss import collection_indexes as indexes_module
 from sameface.model.gallery.index.faiss.collection_indexes import CollectionIndexes
+from sameface.model.store import changes as changes_module
 from sameface.model.store import followers as followers_module
 from sameface.model.store.changes import ChangesCompacted
 from sameface.model.store.databases.migrations import COMPACTS_FROM
-from sameface.model.store.records import Collection
+from sameface.model.store.records import Collection, FaceChanges
 from sameface.model.store.store import Store
 from sameface.model.upkeep.check_gallery import inspect_gallery
 from tests.conftest import wait_for
 from tests.model.gallery.index.faiss.staff import DIMENSION
 from tests.model.people import newcomer, random_units
 from tests.postgres_server import ON_POSTGRES, connect_to
+
+Since: TypeAlias = Callable[[Collection, int], Generator[FaceChanges, None, None]]
 
 NEW = random_units(1, DIMENSION, 77)
 LOST = random_units(1, DIMENSION, 78)
@@ -141,6 +146,67 @@ def test_a_reading_of_everything_that_failed_begins_anew(
     index.sequence = 0  # as if only the last block had not come
     index.follow(staff.revision, lambda sequence: store.changes.since(staff, sequence))
     assert (index.size, index.columns.count) == (300, 300)
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_an_index_stays_while_the_store_is_away_and_goes_on_where_it_was(
+    store: Store,
+    staff: Collection,
+    machines: list[CollectionIndexes],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    begun: bool,
+) -> None:
+    here, _ = machines
+    monkeypatch.setattr(changes_module, "ROWS_AT_ONCE", 100)
+    if begun:
+        here.follow(staff)
+    else:
+        here._held[staff.key] = here._open(staff)
+    held = here._held[staff.key]
+    crowd = [newcomer(f"c{number}", random_units(1, DIMENSION, 100 + number)) for number in range(250)]
+    store.people.enroll(staff, crowd)
+    with monkeypatch.context() as patch:
+        patch.setattr(store.changes, "since", cut_off_after_a_block(store.changes.since))
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable):
+                here.follow(store.collections.get("staff"))
+    assert here._held[staff.key] is held
+    assert held.index.sequence == (500 if begun else 0)
+    store.people.delete(staff, "c0")
+    write_on(store, staff)
+    assert finds(store, here, NEW)
+    assert not finds(store, here, LOST)
+    assert not finds(store, here, random_units(1, DIMENSION, 100))
+    assert held.index.size == 300 + 249 + 1
+    found = held.index.search_means(random_units(1, DIMENSION, 101), 1)
+    assert found.similarities[0, 0] > 0.999
+
+
+def cut_off_after_a_block(since: Since) -> Since:
+    """The changes, whose store goes away after the first block."""
+
+    def read(collection: Collection, sequence: int) -> Iterator[FaceChanges]:
+        with closing(since(collection, sequence)) as blocks:
+            yield next(blocks)
+        raise StoreUnavailable("It is away.", retry_after_seconds=1)
+
+    return read
+
+
+def test_changes_that_an_index_lacks_are_needed_whoever_wrote_the_snapshot(
+    store: Store, staff: Collection, tmp_path: Path
+) -> None:
+    behind, ahead = (CollectionIndexes(store, tmp_path / "indexes", "cpu") for _ in range(2))
+    with closing(behind), closing(ahead):
+        behind.follow(staff)
+        behind._upkeep.submit(lambda: None).result()
+        held = behind._held[staff.key]
+        write_on(store, staff)
+        ahead.follow(store.collections.get("staff"))
+        ahead.save(ahead._held[staff.key], wait=True)
+        behind.save(held)
+        assert (held.saved, held.needed_after) == (303, 300)
 
 
 def test_a_server_notes_and_compacts_by_itself(
