@@ -29,7 +29,7 @@ EmbedAll: TypeAlias = Callable[
 class SearchOptions:
     """Where and how to search, and what counts as a match."""
 
-    collection: str
+    collection: str | Collection  # by name, or as the request has read it
     limit: int = 5
     faces: str = "all"
     fusion: str = "max"
@@ -138,8 +138,8 @@ def search_faces(
     options: SearchOptions,
     stopwatch: Stopwatch,
 ) -> SearchOutcome:
-    """Search all faces of the probes, those in `photos` too, at the current revision of the collection."""
-    collection = gallery.get_collection(options.collection)
+    """Search all faces of the probes, those in `photos` too, at one revision of the collection."""
+    collection = gallery.read_collection(options.collection)
     threshold = gallery.choose_threshold(collection, options.rule, options.fusion)
     reasons = {place: faces for place, faces in photos.items() if isinstance(faces, SamefaceError)}
     shown = [

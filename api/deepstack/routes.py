@@ -75,7 +75,7 @@ async def recognize(
     """Say for every face of a photo who it is."""
     async with admitted(request, body, "search") as collection:
         threshold = gallery.choose_threshold(collection, AT_ANY_SIZE)
-        asked = IdentifyRequest(collection=collection.name, probe=body.image, limit=1)
+        asked = IdentifyRequest(collection=collection, probe=body.image, limit=1)
         found = await identify(pipeline, gallery, asked)
         predictions = []
         for face in found.results:
@@ -97,7 +97,7 @@ async def register(
     async with admitted(request, body, "write") as collection:
         person_id = await gallery.readers.run(subjects.choose_person_id, gallery, collection, body.userid)
         enrolment = EnrollRequest(
-            collection=collection.name,
+            collection=collection,
             person_id=person_id,
             name=body.userid,
             photos=[body.image],

@@ -34,7 +34,7 @@ async def add_face(
         pipeline,
         gallery,
         EnrollRequest(
-            collection=collection.name,
+            collection=collection,
             person_id=person_id,
             name=subject,
             photos=[body.file],

@@ -86,7 +86,7 @@ async def search(
 ) -> list[list[dict[str, Any]]]:
     """For each probe the most similar subjects with their similarities."""
     threshold = gallery.choose_threshold(collection, AT_ANY_SIZE)
-    wanted = SearchOptions(collection=collection.name, limit=options.prediction_count)
+    wanted = SearchOptions(collection=collection, limit=options.prediction_count)
     answers = []
     identified = await identify_many(pipeline, gallery, Probes.of(probes), wanted)
     for found in identified.by_probe():

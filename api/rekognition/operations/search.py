@@ -78,7 +78,7 @@ async def search_users_by_image(
     found = await find_faces(pipeline, asked.image, asked.quality_filter, "all")
     threshold = gallery.choose_threshold(collection, AT_ANY_SIZE)
     # Faces without a user are people, too, and may be more similar: as many as can be are looked at.
-    request = IdentifyRequest(collection=collection.name, probe=found.embeddings[0], limit=MOST_FACES)
+    request = IdentifyRequest(collection=collection, probe=found.embeddings[0], limit=MOST_FACES)
     [result] = (await identify(pipeline, gallery, request)).results
     matches = []
     for candidate in result.candidates:
@@ -104,7 +104,7 @@ async def find_similar(
     lowest: float,
 ) -> list[dict[str, Any]]:
     """Up to `limit` faces whose similarity to the probe is at least `lowest` percent, most similar first."""
-    request = IdentifyRequest(collection=collection.name, probe=probe, limit=limit)
+    request = IdentifyRequest(collection=collection, probe=probe, limit=limit)
     [result] = (await identify(pipeline, gallery, request)).results
     threshold = gallery.choose_threshold(collection, AT_ANY_SIZE)
     near = [
