@@ -28,7 +28,7 @@ from sameface.model.gallery.probes import Probes
 from sameface.model.identify import SearchOptions, identify_many
 from sameface.model.pipeline import Pipeline as LoadedPipeline
 from sameface.model.store.records import Collection as StoredCollection
-from sameface.model.verify import compare_with_face
+from sameface.model.verify import CompareRequest, compare
 
 router = SlashRouter(prefix=f"{PREFIX}/recognition", dependencies=[SEARCH])
 
@@ -73,8 +73,8 @@ async def verify_embeddings(
     """Compare embeddings with one face of a subject, most similar first."""
     owner, known = await gallery.readers.run(subjects.find_face, gallery, collection, image_id)
     probes = accept_all(gallery.bundle, body.embeddings)
-    compared = compare_with_face(pipeline, gallery, collection, known, probes, owner)
-    return describe_ranks(body.embeddings, *compared)
+    asked = CompareRequest(known=known, probes=probes, collection=collection, owner=owner)
+    return describe_ranks(body.embeddings, compare(pipeline, gallery, asked))
 
 
 async def search(
