@@ -180,7 +180,8 @@ class Collection:
 
     def describe(self) -> CollectionDescription:
         """The collection's recogniser and its numbers of people and faces, as they are now."""
-        return CollectionDescription.of(self._stored)
+        collection = self._stored
+        return CollectionDescription.of(collection, self._engine.index_kind(collection))
 
     def people(self) -> Iterator[Person]:
         """Yield all people in the order of their ids."""
