@@ -12,6 +12,8 @@ from tests.docs.pages import ROOT, read_page, table_rows
 
 MAP = "ARCHITECTURE.md"
 LINES = 200
+CONTRACTS = tomllib.loads(read_page("pyproject.toml"))["tool"]["importlinter"]["contracts"]
+EDGE = {f"sameface.{name}" for name in ("__init__", "__main__", "cli")}  # which composes the rooms
 PROSE = re.sub(r"```.*?```", "", read_page(MAP), flags=re.DOTALL)
 # Whatever looks like a path: with a slash inside or a file's ending, and perhaps a name in the file.
 PLACES = sorted(set(re.findall(r"`((?:[\w.-]+/[\w./-]*|[\w-]+\.\w+)(?::[\w.]+)?)`", PROSE)))
@@ -47,10 +49,21 @@ def test_every_room_is_on_the_map() -> None:
 
 
 def test_the_layers_are_those_of_the_contract() -> None:
-    contracts = tomllib.loads(read_page("pyproject.toml"))["tool"]["importlinter"]["contracts"]
-    [layers] = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    [layers] = [contract["layers"] for contract in CONTRACTS if contract["type"] == "layers"]
     [shown] = re.findall(r"```text\n(.*?)```", read_page(MAP), re.DOTALL)
     assert shown.splitlines() == [layer.replace("sameface.", "") for layer in layers]
+
+
+def test_every_module_of_model_and_of_the_public_api_is_in_a_layer_and_knows_no_http() -> None:
+    [layers] = [contract["layers"] for contract in CONTRACTS if contract["type"] == "layers"]
+    layered = {module for layer in layers for module in layer.split(" | ")}
+    public = {f"sameface.{file.stem}" for file in (ROOT / "sameface").glob("*.py")} - EDGE
+    places = [place for place in (ROOT / "model").iterdir() if place.is_dir() or place.suffix == ".py"]
+    inside = {f"sameface.model.{place.stem}" for place in places if not place.name.startswith("_")}
+    assert sorted(public | inside) == sorted(layered)
+    for contract in CONTRACTS:
+        if "fastapi" in contract.get("forbidden_modules", ()):
+            assert sorted(public - set(contract["source_modules"])) == []
 
 
 def test_the_map_stays_a_map() -> None:
