@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sameface.api.access.rate_limit_headers import write_headers
 from sameface.api.access.reserve import reserve
-from sameface.api.middleware.request_context import RequestContext, context_of, find_path, lies_under
+from sameface.api.request_context import RequestContext, context_of, find_path, lies_under
 from sameface.model.access.key_ring import KeyRing
 from sameface.model.access.limits.limits import UNCOUNTED, Allowance, Limits
 from sameface.model.access.limits.quotas import list_quotas

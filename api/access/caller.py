@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from sameface.api.errors import NotReady, Unauthorized
-from sameface.api.middleware.request_context import context_of
+from sameface.api.request_context import context_of
 from sameface.model.access.key_ring import KeyRing
 from sameface.model.access.keys import find_fault, hash_secret
 from sameface.model.actor import name_route

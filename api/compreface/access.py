@@ -11,7 +11,7 @@ from sameface.api.access.caller import find_key, refuse_without
 from sameface.api.compreface.errors import KeyMissing, KeyNotUuid
 from sameface.api.dependencies import loaded
 from sameface.api.errors import NotReady, Unauthorized
-from sameface.api.middleware.request_context import context_of
+from sameface.api.request_context import context_of
 from sameface.model.access.key_ring import KeyRing
 from sameface.model.access.keys import COMPREFACE_SERVICES
 from sameface.model.actor import name_route

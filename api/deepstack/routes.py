@@ -17,7 +17,7 @@ from sameface.api.access.reserve import take_photos
 from sameface.api.body.read_body import body_of
 from sameface.api.dependencies import ROOM, Gallery, Pipeline, loaded
 from sameface.api.errors import NotReady, Unauthorized
-from sameface.api.middleware.request_context import context_of
+from sameface.api.request_context import context_of
 from sameface.api.schemas.fields import Name, Photo
 from sameface.model.access.key_ring import KeyRing
 from sameface.model.actor import name_route
