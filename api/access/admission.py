@@ -17,7 +17,7 @@ from sameface.model.actor import Actor, Quota, acting
 from sameface.model.errors import SamefaceError
 
 # Finds the key of a request and puts it into the request's context, or raises.
-Identify: TypeAlias = Callable[[Scope, KeyRing], Awaitable[None]]
+Authenticate: TypeAlias = Callable[[Scope, KeyRing], Awaitable[None]]
 
 
 class Door:
@@ -46,26 +46,26 @@ class Admission:
     """Asks for a key where there is a guard, keeps the limits of the caller and of all, and runs the rest
     on behalf of the caller."""
 
-    def __init__(self, app: ASGIApp, door: Door, guards: Mapping[str, Identify | None]) -> None:
+    def __init__(self, app: ASGIApp, door: Door, guards: Mapping[str, Authenticate | None]) -> None:
         self.app = app
         self.door = door
         self.guards = guards  # by prefix of paths; None: the route itself finds out who calls
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let an HTTP request in, or note why not: `require_admission` then refuses it."""
-        identify = self.find_guard(scope) if scope["type"] == "http" else None
-        if identify is None:
+        authenticate = self.find_guard(scope) if scope["type"] == "http" else None
+        if authenticate is None:
             return await self.app(scope, receive, send)
         context = context_of(scope)
         async with AsyncExitStack() as visit:
             try:
-                await identify(scope, self.door.ring)
+                await authenticate(scope, self.door.ring)
                 await visit.enter_async_context(self.door.admitted(context))
             except SamefaceError as error:
                 context.refusal = error  # raised by the route, so that metrics and logs have its name
             return await self.app(scope, receive, announce(context.allowance, send))
 
-    def find_guard(self, scope: Scope) -> Identify | None:
+    def find_guard(self, scope: Scope) -> Authenticate | None:
         """How to find out who calls; None where nobody needs to be known."""
         path = find_path(scope)
         return next((guard for prefix, guard in self.guards.items() if lies_under(path, prefix)), None)

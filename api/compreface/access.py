@@ -19,7 +19,7 @@ from sameface.model.store.access.api_key import ApiKey
 from sameface.model.store.records import Collection as StoredCollection
 
 
-async def identify(scope: Scope, ring: KeyRing) -> None:
+async def authenticate(scope: Scope, ring: KeyRing) -> None:
     """Find the key of a request and put it into the request's context; on loopback too, there must be one."""
     secret = Headers(scope=scope).get("x-api-key")
     if not secret:
