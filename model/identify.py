@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sameface.model.decision.thresholds import AT_ANY_SIZE, Rule, Threshold
+from sameface.model.decision.thresholds import EXTRAPOLATING, Rule, Threshold
 from sameface.model.errors import NoFaceFound, SamefaceError
 from sameface.model.faces import EmbeddedFace, Face, Floats, Photo, Value
 from sameface.model.gallery.gallery import Gallery
@@ -34,7 +34,7 @@ class SearchOptions:
     faces: str = "all"
     fusion: str = "max"
     exact: bool = False
-    rule: Rule = AT_ANY_SIZE
+    rule: Rule = EXTRAPOLATING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ async def identify(pipeline: Pipeline, gallery: Gallery, request: IdentifyReques
         gallery_faces=collection.faces,
         threshold=threshold.value,
         target_fpir=threshold.target,
-        extrapolated=threshold.beyond,
+        extrapolated=threshold.extrapolated,
         calibration=threshold.calibration_name,
         model=gallery.bundle.contract.name,
         results=results,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sameface.model.decision.similarity import measure_similarity
-from sameface.model.decision.thresholds import AT_ANY_SIZE, AT_OWN_RATE, Judgement, Rule, Threshold
+from sameface.model.decision.thresholds import AT_OWN_RATE, EXTRAPOLATING, Judgement, Rule, Threshold
 from sameface.model.faces import EmbeddedFace, Embedding, Face, Photo, Value
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.observer import Stopwatch
@@ -131,7 +131,7 @@ def compare(pipeline: Pipeline, gallery: Gallery, request: CompareRequest) -> Co
     collection, owner = request.collection, request.owner
     calibration = collection.calibration if collection else None
     comparison = Comparison(
-        threshold=pipeline.thresholds.for_pair(AT_ANY_SIZE, calibration=calibration),
+        threshold=pipeline.thresholds.for_pair(EXTRAPOLATING, calibration=calibration),
         similarities=[measure_similarity(probe, request.known) for probe in request.probes],
         collection=collection,
         known=ComparedPerson(owner.person_id, owner.face_id) if owner else None,

@@ -22,7 +22,7 @@ from sameface.api.schemas.fields import Name, Photo
 from sameface.model.access.key_ring import KeyRing
 from sameface.model.actor import name_route
 from sameface.model.decision.confidence import measure_confidence
-from sameface.model.decision.thresholds import AT_ANY_SIZE
+from sameface.model.decision.thresholds import EXTRAPOLATING
 from sameface.model.enroll import EnrollRequest, enroll
 from sameface.model.errors import SamefaceError
 from sameface.model.gallery import subjects
@@ -74,7 +74,7 @@ async def recognize(
 ) -> dict[str, Any]:
     """Say for every face of a photo who it is."""
     async with admitted(request, body, "search") as collection:
-        threshold = gallery.choose_threshold(collection, AT_ANY_SIZE)
+        threshold = gallery.choose_threshold(collection, EXTRAPOLATING)
         asked = IdentifyRequest(collection=collection, probe=body.image, limit=1)
         found = await identify(pipeline, gallery, asked)
         predictions = []

@@ -19,7 +19,7 @@ from sameface.api.compreface.embeddings import accept_all, describe_ranks
 from sameface.api.compreface.options import Chosen, Options, read_options
 from sameface.api.compreface.router import PREFIX, SlashRouter
 from sameface.api.dependencies import ROOM, Gallery, Pipeline
-from sameface.model.decision.thresholds import AT_ANY_SIZE
+from sameface.model.decision.thresholds import EXTRAPOLATING
 from sameface.model.errors import SamefaceError
 from sameface.model.faces import Embedding
 from sameface.model.gallery import subjects
@@ -85,7 +85,7 @@ async def search(
     options: Options,
 ) -> list[list[dict[str, Any]]]:
     """For each probe the most similar subjects with their similarities."""
-    threshold = gallery.choose_threshold(collection, AT_ANY_SIZE)
+    threshold = gallery.choose_threshold(collection, EXTRAPOLATING)
     wanted = SearchOptions(collection=collection, limit=options.prediction_count)
     answers = []
     identified = await identify_many(pipeline, gallery, Probes.of(probes), wanted)
