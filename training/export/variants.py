@@ -99,10 +99,10 @@ def record_accuracy(measured: PairAccuracy) -> dict[str, Any]:
     }
 
 
-def halve(bundle: Bundle, target: Path, _trial: Trial) -> None:
+def to_fp16(bundle: Bundle, target: Path, _trial: Trial) -> None:
     """Convert the bundle's graph to half precision."""
     with quietly():
-        target.write_bytes(graph_rewrites.halve(bundle.path.read_bytes()))
+        target.write_bytes(graph_rewrites.to_fp16(bundle.path.read_bytes()))
 
 
 def quantise(bundle: Bundle, target: Path, trial: Trial) -> None:
@@ -114,7 +114,7 @@ def quantise(bundle: Bundle, target: Path, trial: Trial) -> None:
     onnx.save(rounded.network, target)
 
 
-VARIANTS: dict[str, Callable[[Bundle, Path, Trial], None]] = {"fp16": halve, "int8": quantise}
+VARIANTS: dict[str, Callable[[Bundle, Path, Trial], None]] = {"fp16": to_fp16, "int8": quantise}
 
 
 @contextmanager
