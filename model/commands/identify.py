@@ -21,6 +21,7 @@ from sameface.model.commands.console.options import (
     MilvusToken,
     MilvusUri,
     Recognizer,
+    by_name,
     faces_in,
 )
 from sameface.model.commands.console.pictures import save_picture
@@ -33,12 +34,7 @@ from sameface.model.identify import Identification
 from sameface.model.photo.draw import draw_faces
 from sameface.model.photo.image import PHOTO_NAMES, decode_image, read_photo
 
-app = typer.Typer()
-
-
-@app.callback()
-def room() -> None:
-    """Keep `identify` a command by name although it is the only one."""
+app = typer.Typer(callback=by_name)
 
 
 @app.command()
