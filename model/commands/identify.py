@@ -32,7 +32,7 @@ from sameface.model.errors import CollectionNotFound, FolderRefused, SamefaceErr
 from sameface.model.gallery.identified import IdentifiedFace
 from sameface.model.identify import Identification
 from sameface.model.photo.draw import draw_faces
-from sameface.model.photo.image import PHOTO_NAMES, decode_image, read_photo
+from sameface.model.photo.image import decode_image, list_photo_files, read_photo
 
 app = typer.Typer(callback=by_name)
 
@@ -106,7 +106,7 @@ def search(
 
 def list_photos(folder: Path) -> list[Path]:
     """The photos in a folder, at any depth; raises if there are none."""
-    paths = sorted(path for path in folder.rglob("*") if PHOTO_NAMES.fullmatch(path.name))
+    paths = list_photo_files(folder)
     if not paths:
         raise FolderRefused(f"There are no photos in {folder}.")
     return paths
