@@ -10,9 +10,8 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
-from sameface.api.access.admission import Admission, Door, Identify
-from sameface.api.access.caller import ADMITTED, ANY_KEY, READ
-from sameface.api.access.caller import identify as identify_caller
+from sameface.api.access.admission import Admission, Authenticate, Door
+from sameface.api.access.caller import ADMITTED, ANY_KEY, READ, authenticate
 from sameface.api.body.read_body import UploadBudget
 from sameface.api.compreface.routes.images import static_images
 from sameface.api.dependencies import KNOWN_OPTIONS
@@ -143,17 +142,17 @@ def add_routes(app: FastAPI, settings: Settings) -> None:
             app.include_router(page.router, dependencies=[key] if access == "key" else [])
 
 
-def add_families(app: FastAPI, settings: Settings) -> dict[str, Identify | None]:
+def add_families(app: FastAPI, settings: Settings) -> dict[str, Authenticate | None]:
     """Add the routes of the families in `settings.compatible`; returns all guards by prefix of paths."""
-    guards: dict[str, Identify | None] = {}
+    guards: dict[str, Authenticate | None] = {}
     for name in settings.compatible:
         family = FAMILIES[name]
         app.include_router(family.router)
         app.state.dialects[family.prefix] = family.write_error
-        guards[family.prefix] = family.identify
+        guards[family.prefix] = family.authenticate
     if "compreface" in settings.compatible and settings.compreface_static_images:
         app.include_router(static_images)
-    return guards | {"/v1/": identify_caller}
+    return guards | {"/v1/": authenticate}
 
 
 async def return_memory_now_and_then() -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import Depends, Header, Path, Request
 
 from sameface.api.errors import InvalidRequest, NotReady
-from sameface.api.middleware.request_context import context_of
+from sameface.api.request_context import context_of
 from sameface.model.gallery.gallery import Gallery as OpenGallery
 from sameface.model.pipeline import Pipeline as LoadedPipeline
 from sameface.model.store.records import ID_LENGTH, ID_PATTERN

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import Scope
 
-from sameface.api.middleware.request_context import RequestContext, context_of, find_path, lies_under
+from sameface.api.request_context import RequestContext, context_of, find_path, lies_under
 from sameface.model.errors import (
     IndexRefused,
     IndexUnavailable,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from fastapi import APIRouter
 
-from sameface.api.access.admission import Identify
+from sameface.api.access.admission import Authenticate
 from sameface.api.compreface import access, errors, routes
 from sameface.api.compreface.router import PREFIX
 from sameface.api.deepstack import routes as deepstack
@@ -19,12 +19,12 @@ class Family:
 
     prefix: str
     router: APIRouter
-    identify: Identify | None  # None: it takes the body to know who calls, and the routes look themselves
+    authenticate: Authenticate | None  # None: the routes themselves, because it takes the body
     write_error: Dialect
 
 
 FAMILIES = {
-    "compreface": Family(f"{PREFIX}/", routes.router, access.identify, errors.write_error),
+    "compreface": Family(f"{PREFIX}/", routes.router, access.authenticate, errors.write_error),
     "deepstack": Family("/v1/vision/", deepstack.router, None, deepstack.write_error),
     "rekognition": Family("/", rekognition.router, None, rekognition_errors.write_error),
 }

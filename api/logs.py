@@ -5,7 +5,7 @@ import logging
 from datetime import UTC, datetime
 from typing import Any
 
-from sameface.api.middleware.request_context import current_context
+from sameface.api.request_context import current_context
 
 TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import Span
 
-    from sameface.api.middleware.request_context import RequestContext
+    from sameface.api.request_context import RequestContext
 
 log = logging.getLogger("sameface.traces")
 

@@ -19,7 +19,7 @@ from sameface.model.store.records import Collection, NewFace, NewPerson, Remembe
 class EnrollRequest:
     """A person to enrol into a collection; retries with the same idempotency key enrol nobody twice."""
 
-    collection: str
+    collection: str | Collection  # by name, or as the request has read it
     person_id: str | None = None  # None: a random id
     face_id: str | None = None  # of the one photo; None: a random id for each
     name: str | None = None
@@ -107,7 +107,7 @@ async def enroll(pipeline: Pipeline, gallery: Gallery, request: EnrollRequest) -
 async def enroll_many(
     pipeline: Pipeline,
     gallery: Gallery,
-    collection: str,
+    collection: str | Collection,
     requests: Sequence[EnrollRequest | SamefaceError],
 ) -> list[Outcome]:
     """Enrol many people in one transaction; their photos wait for free places in the work queue.
@@ -135,7 +135,7 @@ async def enroll_many(
 async def enroll_all(
     pipeline: Pipeline,
     gallery: Gallery,
-    name: str,
+    named: str | Collection,
     requests: Sequence[EnrollRequest],
     embed_all: EmbedAll,
 ) -> list[Outcome]:
@@ -144,7 +144,7 @@ async def enroll_all(
     `embed_all` is the work queue's `run_all` or `run_in_turn`.
     """
     gallery.writers.check_open()
-    collection, earlier = await gallery.readers.run(find_earlier, gallery, name, requests)
+    collection, earlier = await gallery.readers.run(find_earlier, gallery, named, requests)
     outcomes = {
         place: repeat_response(found, requests[place]) for place, found in enumerate(earlier) if found
     }
@@ -222,10 +222,10 @@ def write_requests(
 
 
 def find_earlier(
-    gallery: Gallery, name: str, requests: Sequence[EnrollRequest]
+    gallery: Gallery, named: str | Collection, requests: Sequence[EnrollRequest]
 ) -> tuple[Collection, list[RememberedResponse | None]]:
     """The collection, and for each request the response remembered for its idempotency key, or None."""
-    collection = gallery.get_collection(name)
+    collection = gallery.read_collection(named)
     keys = [request.idempotency_key for request in requests if request.idempotency_key]
     found = gallery.find_responses(collection, keys)
     return collection, [found.get(request.idempotency_key or "") for request in requests]

@@ -4,7 +4,7 @@ import uuid
 from dataclasses import dataclass, replace
 
 from sameface.model.enroll import to_new_face
-from sameface.model.faces import AlignedFace, EmbeddedFace, Face
+from sameface.model.faces import AlignedFace, EmbeddedFace, Face, Value
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.photo.image import hash_photo, measure_image
 from sameface.model.pipeline import PhotoFaces, Pipeline
@@ -25,7 +25,7 @@ class FacesRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class EnrolledPhoto:
+class EnrolledPhoto(Value):
     """The answer of `enroll_faces`: the enrolled faces by their ids, and the others with the reasons."""
 
     size: tuple[int, int]

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from sameface.model.decision.similarity import DIGITS
-from sameface.model.decision.thresholds import AT_ANY_SIZE
+from sameface.model.decision.thresholds import EXTRAPOLATING
 from sameface.model.errors import IndexRefused, IndexUnavailable, NotCalibrated
 from sameface.model.faces import Floats, Value
 from sameface.model.gallery.candidates import Candidate
@@ -82,8 +82,8 @@ def warn_of_likenesses(
 ) -> list[list[EnrollWarning]]:
     """For each face warnings if it resembles other people, or none of its own person's other faces."""
     try:
-        same = gallery.thresholds.for_pair(AT_ANY_SIZE, calibration=collection.calibration).value
-        alike = gallery.choose_threshold(collection, AT_ANY_SIZE).value
+        same = gallery.thresholds.for_pair(EXTRAPOLATING, calibration=collection.calibration).value
+        alike = gallery.choose_threshold(collection, EXTRAPOLATING).value
     except NotCalibrated:
         return [[] for _ in entries]
     people = np.array([person_id for person_id, _ in entries])

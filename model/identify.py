@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sameface.model.decision.thresholds import AT_ANY_SIZE, Rule, Threshold
+from sameface.model.decision.thresholds import EXTRAPOLATING, Rule, Threshold
 from sameface.model.errors import NoFaceFound, SamefaceError
 from sameface.model.faces import EmbeddedFace, Face, Floats, Photo, Value
 from sameface.model.gallery.gallery import Gallery
@@ -31,12 +31,12 @@ EmbedAll: TypeAlias = Callable[
 class SearchOptions:
     """Where and how to search, and what counts as a match."""
 
-    collection: str
+    collection: str | Collection  # by name, or as the request has read it
     limit: int = 5
     faces: str = "all"
     fusion: str = "max"
     exact: bool = False
-    rule: Rule = AT_ANY_SIZE
+    rule: Rule = EXTRAPOLATING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ async def identify(pipeline: Pipeline, gallery: Gallery, request: IdentifyReques
         gallery_faces=collection.faces,
         threshold=threshold.value,
         target_fpir=threshold.target,
-        extrapolated=threshold.beyond,
+        extrapolated=threshold.extrapolated,
         calibration=threshold.calibration_name,
         model=gallery.bundle.contract.name,
         results=results,
@@ -152,8 +152,8 @@ def search_faces(
     options: SearchOptions,
     stopwatch: Stopwatch,
 ) -> SearchOutcome:
-    """Search all faces of the probes, those in `photos` too, at the current revision of the collection."""
-    collection = gallery.get_collection(options.collection)
+    """Search all faces of the probes, those in `photos` too, at one revision of the collection."""
+    collection = gallery.read_collection(options.collection)
     threshold = gallery.choose_threshold(collection, options.rule, options.fusion)
     reasons = {place: faces for place, faces in photos.items() if isinstance(faces, SamefaceError)}
     shown = [

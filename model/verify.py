@@ -1,11 +1,11 @@
-"""Is this the same face? A photo against another photo, or against an enrolled person."""
+"""Is this the same face? A photo against another photo or an enrolled person, embeddings against a face."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sameface.model.decision.similarity import measure_similarity
-from sameface.model.decision.thresholds import AT_ANY_SIZE, AT_OWN_RATE, Rule, Threshold
+from sameface.model.decision.thresholds import AT_OWN_RATE, EXTRAPOLATING, Judgement, Rule, Threshold
 from sameface.model.faces import EmbeddedFace, Embedding, Face, Photo, Value
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.observer import Stopwatch
@@ -67,11 +67,31 @@ class Decision(Value):
     timings_ms: dict[str, float]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareRequest:
+    """A known face, and the probes to compare with it."""
+
+    known: Embedding
+    probes: Sequence[Embedding]
+    collection: Collection | None = None  # whose calibration decides
+    owner: FaceOwner | None = None  # of the known face, if it is enrolled in the collection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A known face compared with probes: each similarity, the threshold for them, and whose face it is."""
+
+    threshold: Threshold
+    similarities: Sequence[float]
+    collection: Collection | None = None
+    known: ComparedPerson | None = None  # enrolled in the collection
+
+
 async def verify(pipeline: Pipeline, gallery: Gallery, request: VerifyRequest) -> Decision:
     """Whether the probe shows the person of the reference, another photo or an enrolled person."""
     stopwatch = pipeline.start_stopwatch()
     collection: Collection | None = None
-    reference: ComparedPhoto | ComparedPerson
+    known: ComparedPerson | None = None
     if isinstance(request.reference, EnrolledPerson):
         found, enrolled = await gallery.readers.run(find_enrolled, gallery, request.reference)
         collection = found
@@ -80,15 +100,16 @@ async def verify(pipeline: Pipeline, gallery: Gallery, request: VerifyRequest) -
         )
         photos = await embed_photos(pipeline, request, probe=request.probe)
         similarity, face_id = find_closest(photos[0].faces[0].embedding, enrolled)
-        reference = ComparedPerson(request.reference.person_id, face_id)
+        known = ComparedPerson(request.reference.person_id, face_id)
     else:
         threshold = pipeline.thresholds.for_pair(request.rule)
         photos = await embed_photos(pipeline, request, probe=request.probe, reference=request.reference)
         similarity = measure_similarity(*(photo.faces[0].embedding for photo in photos))
-        reference = to_compared(photos[1])
-    pipeline.observer.similarity("verify", similarity)
-    judgement = threshold.judge(similarity)
-    decision = Decision(
+    comparison = Comparison(
+        threshold=threshold, similarities=[similarity], collection=collection, known=known
+    )
+    [judgement] = judge(pipeline, gallery, comparison, stopwatch)
+    return Decision(
         same_person=judgement.same_person,
         similarity=similarity,
         threshold=threshold.value,
@@ -99,70 +120,61 @@ async def verify(pipeline: Pipeline, gallery: Gallery, request: VerifyRequest) -
         calibration=threshold.calibration_name,
         model=pipeline.embedder.bundle.contract.name,
         probe=to_compared(photos[0]),
-        reference=reference,
+        reference=known or to_compared(photos[1]),
         timings_ms=stopwatch.milliseconds(*(photo.stopwatch for photo in photos)),
     )
-    if gallery.decisions:
-        entry = describe_decision(decision, collection, stopwatch)
-        gallery.decisions.record([entry.to_columns()])
-    return decision
 
 
-def describe_decision(decision: Decision, collection: Collection | None, stopwatch: Stopwatch) -> Entry:
-    """The entry of the audit for a decision, about an enrolled person if there is a collection."""
-    values: dict[str, Any] = {
-        "outcome": name_outcome(decision.same_person),
-        "similarity": decision.similarity,
-        "threshold": decision.threshold,
-        "started_at": stopwatch.started_at,
-    }
-    if collection is None or not isinstance(decision.reference, ComparedPerson):
-        return Entry(action="verify", model=decision.model, **values)
-    found = {"face_ids": [decision.reference.face_id]}
-    return Entry.about(collection, "verify", person_id=decision.reference.person_id, details=found, **values)
-
-
-def compare_with_face(
-    pipeline: Pipeline,
-    gallery: Gallery,
-    collection: Collection | None,
-    known: Embedding,
-    probes: Sequence[Embedding],
-    owner: FaceOwner | None = None,
-) -> tuple[Threshold, list[float]]:
-    """The similarity of each probe to one known face, and the threshold for such a pair.
-
-    Each comparison is a decision in the audit, about the enrolled `owner` of the face if there is one, and in
-    the `collection` if that is known.
-    """
+def compare(pipeline: Pipeline, gallery: Gallery, request: CompareRequest) -> Comparison:
+    """The similarity of each probe to the known face, and the threshold for such a pair."""
     stopwatch = pipeline.start_stopwatch()
+    collection, owner = request.collection, request.owner
     calibration = collection.calibration if collection else None
-    threshold = pipeline.thresholds.for_pair(AT_ANY_SIZE, calibration=calibration)
-    similarities = [measure_similarity(probe, known) for probe in probes]
-    about: dict[str, Any] = {}
-    if owner:
-        about = {"person_id": owner.person_id, "details": {"face_ids": [owner.face_id]}}
-    entries = []
-    for similarity in similarities:
+    comparison = Comparison(
+        threshold=pipeline.thresholds.for_pair(EXTRAPOLATING, calibration=calibration),
+        similarities=[measure_similarity(probe, request.known) for probe in request.probes],
+        collection=collection,
+        known=ComparedPerson(owner.person_id, owner.face_id) if owner else None,
+    )
+    judge(pipeline, gallery, comparison, stopwatch)
+    return comparison
+
+
+def judge(
+    pipeline: Pipeline, gallery: Gallery, comparison: Comparison, stopwatch: Stopwatch
+) -> list[Judgement]:
+    """The judgement of each similarity, of which the observer and the audit are told."""
+    judgements = []
+    for similarity in comparison.similarities:
         pipeline.observer.similarity("verify", similarity)
-        values: dict[str, Any] = {
-            "outcome": name_outcome(similarity >= threshold.value),
-            "similarity": similarity,
-            "threshold": threshold.value,
-            "started_at": stopwatch.started_at,
-        }
-        if collection:
-            entries.append(Entry.about(collection, "verify", **about, **values))
-        else:
-            entries.append(Entry(action="verify", model=pipeline.embedder.bundle.contract.name, **values))
+        judgements.append(comparison.threshold.judge(similarity))
     if gallery.decisions:
+        model = pipeline.embedder.bundle.contract.name
+        entries = describe_decisions(comparison, judgements, model, stopwatch.started_at)
         gallery.decisions.record([entry.to_columns() for entry in entries])
-    return threshold, similarities
+    return judgements
 
 
-def name_outcome(same_person: bool) -> str:
-    """A decision as the audit calls it."""
-    return "same_person" if same_person else "different_people"
+def describe_decisions(
+    comparison: Comparison, judgements: Sequence[Judgement], model: str, started_at: float
+) -> list[Entry]:
+    """The entries of the audit, one per similarity, about an enrolled person if the known face is theirs."""
+    about: dict[str, Any] = {"model": model}
+    if known := comparison.known:
+        about |= {"person_id": known.person_id, "details": {"face_ids": [known.face_id]}}
+    if collection := comparison.collection:
+        about |= {"collection": collection.name, "revision": collection.revision, "model": collection.bundle}
+    return [
+        Entry(
+            action="verify",
+            outcome="same_person" if judgement.same_person else "different_people",
+            similarity=similarity,
+            threshold=comparison.threshold.value,
+            started_at=started_at,
+            **about,
+        )
+        for similarity, judgement in zip(comparison.similarities, judgements, strict=True)
+    ]
 
 
 async def embed_photos(

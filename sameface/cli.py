@@ -88,7 +88,7 @@ EXTRAS = {
 }
 
 
-class Rooms(TyperGroup):
+class LazyCommands(TyperGroup):
     """Lists the commands without their modules, and imports the module of the one that runs."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
@@ -170,7 +170,7 @@ def hide_types_of_flags(options: list[Any]) -> None:
 
 
 app = typer.Typer(
-    cls=Rooms,
+    cls=LazyCommands,
     help="Is this the same face?",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -1,6 +1,7 @@
 """A collection of people, as `sameface.open().collection(name)` gives it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import Any, Literal
 
@@ -15,13 +16,7 @@ from sameface.model.errors import InvalidArgument, SamefaceError
 from sameface.model.faces import Embedding, Photo
 from sameface.model.gallery.probes import Probes
 from sameface.model.gallery.roster import Roster
-from sameface.model.identify import (
-    Identification,
-    IdentifyRequest,
-    SearchOptions,
-    identify,
-    identify_many,
-)
+from sameface.model.identify import Identification, IdentifyRequest, SearchOptions, identify, identify_many
 from sameface.model.photo.embed import accept_embedding
 from sameface.model.photo.image import hash_photo
 from sameface.model.store import records
@@ -60,7 +55,6 @@ class Collection:
         min_quality: float = 0.0,
     ) -> Enrollment:
         """Enrol a person by photos or embeddings; a known id raises `already_exists`, None makes an id."""
-        self._engine.gallery.get_or_create_collection(self.name, store_crops=self._store_crops)
         return self._enroll(
             person_id,
             photos,
@@ -75,7 +69,6 @@ class Collection:
         self, person_id: str, photos: Sequence[AnyPhoto], *, name: str | None = None
     ) -> Enrollment:
         """Enrol a person by photos, or add faces to a known `person_id`, who keeps the name they have."""
-        self._engine.gallery.get_or_create_collection(self.name, store_crops=self._store_crops)
         return self._enroll(person_id, photos, (), name=to_name(name), may_exist=True)
 
     def add_faces(
@@ -139,7 +132,9 @@ class Collection:
         )
         for block in prepare_blocks(probes, lambda pair: self._to_probe(pair[1])):
             gallery = self._engine.gallery
-            gallery.choose_threshold(gallery.get_collection(self.name), options.rule, options.fusion)
+            collection = gallery.get_collection(self.name)
+            gallery.choose_threshold(collection, options.rule, options.fusion)
+            options = replace(options, collection=collection)
             prepared = Probes.of([probe for _, probe in block])
             identified = self._engine.run(identify_many(self._engine.pipeline, gallery, prepared, options))
             for ((id_, _), _), answer in zip(block, identified.by_probe(), strict=True):
@@ -153,10 +148,9 @@ class Collection:
     ) -> Iterator[BatchEnrolled | BatchFailed]:
         """Enrol entries as they come; yields one answer per entry, in their order, once it is on the disk."""
         for block in prepare_blocks(entries, lambda entry: self._to_probe(entry.probe)):
-            gallery = self._engine.gallery
-            gallery.get_or_create_collection(self.name, store_crops=self._store_crops)
+            engine, collection = self._engine, self._get_or_create()
             requests = [self._to_request(*each, faces=faces, min_quality=min_quality) for each in block]
-            answers = self._engine.run(enroll_many(self._engine.pipeline, gallery, self.name, requests))
+            answers = engine.run(enroll_many(engine.pipeline, engine.gallery, collection, requests))
             for (entry, _), answer in zip(block, answers, strict=True):
                 if isinstance(answer, SamefaceError):
                     yield BatchFailed(entry.id, answer)
@@ -186,7 +180,8 @@ class Collection:
 
     def describe(self) -> CollectionDescription:
         """The collection's recogniser and its numbers of people and faces, as they are now."""
-        return CollectionDescription.of(self._stored)
+        collection = self._stored
+        return CollectionDescription.of(collection, self._engine.index_kind(collection))
 
     def people(self) -> Iterator[Person]:
         """Yield all people in the order of their ids."""
@@ -234,19 +229,25 @@ class Collection:
     def _stored(self) -> records.Collection:
         return self._people.get_collection(self.name)
 
+    def _get_or_create(self) -> records.Collection:
+        return self._engine.gallery.get_or_create_collection(self.name, store_crops=self._store_crops)
+
     def _enroll(
         self,
         person_id: str | None,
         photos: Sequence[AnyPhoto],
         embeddings: Sequence[AnyEmbedding],
+        *,
+        must_exist: bool = False,
         **others: Any,
     ) -> Enrollment:
         if person_id is not None:
             records.refuse_invalid_id(person_id, "person")
         recogniser = self._engine.pipeline.embedder.bundle
         request = EnrollRequest(
-            collection=self.name,
+            collection=self.name if must_exist else self._get_or_create(),
             person_id=person_id,
+            must_exist=must_exist,
             photos=[to_photo(photo) for photo in photos],
             embeddings=[accept_embedding(recogniser, np.asarray(each), None) for each in embeddings],
             **others,

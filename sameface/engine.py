@@ -7,8 +7,10 @@ from typing import Any, TypeVar
 
 from sameface.model.data_folder import DataFolder
 from sameface.model.gallery.gallery import Gallery, open_gallery
+from sameface.model.gallery.index.search_engine import expect_kind
 from sameface.model.gallery.roster import Roster
 from sameface.model.pipeline import Pipeline, PipelineOptions, open_pipeline
+from sameface.model.store.records import Collection
 
 Result = TypeVar("Result")
 
@@ -48,6 +50,11 @@ class Engine:
         """The people of all collections, whichever recogniser they belong to; needs no networks."""
         people: Roster = self._once("people", lambda: Roster(self.folder.gallery))
         return people
+
+    def index_kind(self, collection: Collection) -> str:
+        """How the collection is searched, or will be once the networks are loaded, which this does not do."""
+        gallery: Gallery | None = self._parts.get("gallery")
+        return gallery.index_kind(collection) if gallery else expect_kind(collection, self.folder.milvus)
 
     def _once(self, name: str, open_part: Callable[[], Any]) -> Any:
         """The part of this name, opened by the first caller and closed with the engine."""

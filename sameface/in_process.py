@@ -143,4 +143,5 @@ class Faces:
 
     def collections(self) -> list[CollectionDescription]:
         """All collections by name, with their numbers of people and faces."""
-        return [CollectionDescription.of(each) for each in self.engine.people.list_collections()]
+        found = self.engine.people.list_collections()
+        return [CollectionDescription.of(each, self.engine.index_kind(each)) for each in found]

@@ -6,7 +6,6 @@ from typing import Any
 
 from sameface.model.access.audit.reviews import AuditedEntry
 from sameface.model.faces import Value
-from sameface.model.gallery.index.faiss.candidates import choose_kind
 from sameface.model.store import records
 from sameface.model.store.access.audit import StoredEntry
 
@@ -27,14 +26,14 @@ class CollectionDescription(Value):
     created_at: datetime
 
     @classmethod
-    def of(cls, collection: records.Collection) -> "CollectionDescription":
-        """The description of a stored collection."""
+    def of(cls, collection: records.Collection, index: str) -> "CollectionDescription":
+        """The description of a stored collection; `index` says how it is searched."""
         return cls(
             name=collection.name,
             people=collection.people,
             faces=collection.faces,
             model=collection.bundle,
-            index=choose_kind(collection.faces, "cpu"),
+            index=index,
             revision=collection.revision,
             store_crops=collection.store_crops,
             calibration=collection.calibration,

@@ -69,6 +69,24 @@ def test_a_bundle_is_found_by_its_name_in_the_data_folder(data: Path) -> None:
         assert faces.embed(photo_of(1)).model == expected
 
 
+def test_a_collection_says_how_it_is_searched_before_the_networks_are_loaded_and_after(
+    faces: sameface.Faces, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staff = faces.collection("staff")
+    staff.enroll("ada", [photo_of(1)])
+    assert [staff.describe().index, *(each.index for each in faces.collections())] == ["exact", "exact"]
+    monkeypatch.setattr(faces.engine.gallery.indexes, "kind_of", lambda _: "exact on gpu")
+    assert staff.describe().index == faces.collections()[0].index == "exact on gpu"
+    models = data / "models"
+    with sameface.open(
+        tmp_path,
+        recognizer=models / "recogniser",
+        detector=models / "detector",
+        milvus_uri="http://127.0.0.1:1",
+    ) as others:
+        assert others.collection("staff").describe().index == others.collections()[0].index == "milvus"
+
+
 def test_people_of_another_recogniser_can_be_listed_and_forgotten(
     faces: sameface.Faces, data: Path, tmp_path: Path
 ) -> None:

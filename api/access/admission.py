@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sameface.api.access.rate_limit_headers import write_headers
 from sameface.api.access.reserve import reserve
-from sameface.api.middleware.request_context import RequestContext, context_of, find_path, lies_under
+from sameface.api.request_context import RequestContext, context_of, find_path, lies_under
 from sameface.model.access.key_ring import KeyRing
 from sameface.model.access.limits.limits import UNCOUNTED, Allowance, Limits
 from sameface.model.access.limits.quotas import list_quotas
@@ -17,7 +17,7 @@ from sameface.model.actor import Actor, Quota, acting
 from sameface.model.errors import SamefaceError
 
 # Finds the key of a request and puts it into the request's context, or raises.
-Identify: TypeAlias = Callable[[Scope, KeyRing], Awaitable[None]]
+Authenticate: TypeAlias = Callable[[Scope, KeyRing], Awaitable[None]]
 
 
 class Door:
@@ -45,26 +45,26 @@ class Door:
 class Admission:
     """ASGI middleware: authenticates requests of guarded paths, applies limits and sets the actor."""
 
-    def __init__(self, app: ASGIApp, door: Door, guards: Mapping[str, Identify | None]) -> None:
+    def __init__(self, app: ASGIApp, door: Door, guards: Mapping[str, Authenticate | None]) -> None:
         self.app = app
         self.door = door
         self.guards = guards  # by prefix of paths; None: the route itself finds out who calls
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let an HTTP request in, or note why not: `require_admission` then refuses it."""
-        identify = self.find_guard(scope) if scope["type"] == "http" else None
-        if identify is None:
+        authenticate = self.find_guard(scope) if scope["type"] == "http" else None
+        if authenticate is None:
             return await self.app(scope, receive, send)
         context = context_of(scope)
         async with AsyncExitStack() as visit:
             try:
-                await identify(scope, self.door.ring)
+                await authenticate(scope, self.door.ring)
                 await visit.enter_async_context(self.door.admitted(context))
             except SamefaceError as error:
                 context.refusal = error  # raised by the route, so that metrics and logs have its name
             return await self.app(scope, receive, announce(context.allowance, send))
 
-    def find_guard(self, scope: Scope) -> Identify | None:
+    def find_guard(self, scope: Scope) -> Authenticate | None:
         """The function that authenticates requests of this path; None for a path without one."""
         path = find_path(scope)
         return next((guard for prefix, guard in self.guards.items() if lies_under(path, prefix)), None)

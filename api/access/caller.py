@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from sameface.api.errors import NotReady, Unauthorized
-from sameface.api.middleware.request_context import context_of
+from sameface.api.request_context import context_of
 from sameface.model.access.key_ring import KeyRing
 from sameface.model.access.keys import find_fault, hash_secret
 from sameface.model.actor import name_route
@@ -20,17 +20,17 @@ from sameface.model.store.access.api_key import ApiKey
 KEY_HEADERS = ("x-api-key", "api-key")  # beside Authorization: Bearer
 
 
-async def identify(scope: Scope, ring: KeyRing) -> None:
+async def authenticate(scope: Scope, ring: KeyRing) -> None:
     """Put the key of a request into the request's context; on a server without keys, none is needed."""
     if not ring.is_open:
         raise NotReady("The server is still starting.", retry_after_seconds=2)
     await ring.refresh()
     context = context_of(scope)
-    context.caller = authenticate(Headers(scope=scope), ring) if ring.guarded else None
+    context.caller = find_caller(Headers(scope=scope), ring) if ring.guarded else None
     context.admitted = True
 
 
-def authenticate(headers: Headers, ring: KeyRing) -> ApiKey:
+def find_caller(headers: Headers, ring: KeyRing) -> ApiKey:
     """The key that a request carries; raises Unauthorized if none is valid for the routes under /v1."""
     secret = read_secret(headers)
     if secret is None:
@@ -81,7 +81,7 @@ class RequireScope(SecurityBase):
         name_route(request.scope["route"].path)
         context = context_of(request.scope)
         if not context.admitted:  # a page outside of /v1 that needs a key
-            await identify(request.scope, request.app.state.keys)
+            await authenticate(request.scope, request.app.state.keys)
         if self.scopes:
             refuse_without(context.caller, *self.scopes)
         if "collection" in request.path_params:

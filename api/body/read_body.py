@@ -18,7 +18,7 @@ from sameface.api.errors import (
     UnsupportedMediaType,
     to_invalid_request,
 )
-from sameface.api.middleware.request_context import context_of
+from sameface.api.request_context import context_of
 from sameface.api.schemas.fields import Photo
 from sameface.api.settings import Settings
 from sameface.model.errors import Overloaded

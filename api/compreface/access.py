@@ -11,7 +11,7 @@ from sameface.api.access.caller import find_key, refuse_without
 from sameface.api.compreface.errors import KeyMissing, KeyNotUuid
 from sameface.api.dependencies import loaded
 from sameface.api.errors import NotReady, Unauthorized
-from sameface.api.middleware.request_context import context_of
+from sameface.api.request_context import context_of
 from sameface.model.access.key_ring import KeyRing
 from sameface.model.access.keys import COMPREFACE_SERVICES
 from sameface.model.actor import name_route
@@ -19,7 +19,7 @@ from sameface.model.store.access.api_key import ApiKey
 from sameface.model.store.records import Collection as StoredCollection
 
 
-async def identify(scope: Scope, ring: KeyRing) -> None:
+async def authenticate(scope: Scope, ring: KeyRing) -> None:
     """Find the key of a request and put it into the request's context; on loopback too, there must be one."""
     secret = Headers(scope=scope).get("x-api-key")
     if not secret:

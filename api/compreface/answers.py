@@ -10,6 +10,7 @@ from sameface.model.errors import NoFaceFound, SeveralFacesFound
 from sameface.model.faces import Embedding, Face, FaceWithEmbedding
 from sameface.model.photo.pose import estimate_pose
 from sameface.model.pipeline import PhotoEmbeddings, Pipeline
+from sameface.model.verify import Comparison
 
 FaceKind = TypeVar("FaceKind", bound=Face)
 
@@ -74,14 +75,12 @@ def describe_face(
     return described
 
 
-def describe_matches(
-    found: PhotoEmbeddings, options: Options, threshold: Threshold, similarities: Sequence[float]
-) -> list[dict[str, Any]]:
+def describe_matches(found: PhotoEmbeddings, options: Options, compared: Comparison) -> list[dict[str, Any]]:
     """The faces of a photo, each with its similarity to the one that they were compared with."""
     return [
         describe_face(face, options, found.timings_ms)
-        | {"similarity": describe_similarity(threshold, similarity)}
-        for face, similarity in zip(found.faces, similarities, strict=True)
+        | {"similarity": describe_similarity(compared.threshold, similarity)}
+        for face, similarity in zip(found.faces, compared.similarities, strict=True)
     ]
 
 

@@ -6,10 +6,10 @@ from typing import Any
 from sameface.api.compreface.answers import describe_similarity
 from sameface.api.compreface.errors import BadEmbedding
 from sameface.model.bundles.bundle import Bundle
-from sameface.model.decision.thresholds import Threshold
 from sameface.model.errors import InvalidEmbedding
 from sameface.model.faces import Embedding
 from sameface.model.photo.embed import accept_embedding
+from sameface.model.verify import Comparison
 
 
 def accept_all(recogniser: Bundle, sent: Sequence[list[float]]) -> list[Embedding]:
@@ -20,14 +20,12 @@ def accept_all(recogniser: Bundle, sent: Sequence[list[float]]) -> list[Embeddin
         raise BadEmbedding(error.detail) from None
 
 
-def describe_ranks(
-    sent: Sequence[list[float]], threshold: Threshold, similarities: Sequence[float]
-) -> dict[str, Any]:
+def describe_ranks(sent: Sequence[list[float]], compared: Comparison) -> dict[str, Any]:
     """The embeddings that a client sent with their similarities, most similar first."""
-    ranked = sorted(zip(similarities, sent, strict=True), key=lambda pair: -pair[0])
+    ranked = sorted(zip(compared.similarities, sent, strict=True), key=lambda pair: -pair[0])
     return {
         "result": [
-            {"embedding": values, "similarity": describe_similarity(threshold, similarity)}
+            {"embedding": values, "similarity": describe_similarity(compared.threshold, similarity)}
             for similarity, values in ranked
         ]
     }

@@ -17,12 +17,12 @@ from sameface.api.access.reserve import take_photos
 from sameface.api.body.read_body import body_of
 from sameface.api.dependencies import ROOM, Gallery, Pipeline, loaded
 from sameface.api.errors import NotReady, Unauthorized
-from sameface.api.middleware.request_context import context_of
+from sameface.api.request_context import context_of
 from sameface.api.schemas.fields import Name, Photo
 from sameface.model.access.key_ring import KeyRing
 from sameface.model.actor import name_route
 from sameface.model.decision.confidence import measure_confidence
-from sameface.model.decision.thresholds import AT_ANY_SIZE
+from sameface.model.decision.thresholds import EXTRAPOLATING
 from sameface.model.enroll import EnrollRequest, enroll
 from sameface.model.errors import SamefaceError
 from sameface.model.gallery import subjects
@@ -74,8 +74,8 @@ async def recognize(
 ) -> dict[str, Any]:
     """Say for every face of a photo who it is."""
     async with admitted(request, body, "search") as collection:
-        threshold = gallery.choose_threshold(collection, AT_ANY_SIZE)
-        asked = IdentifyRequest(collection=collection.name, probe=body.image, limit=1)
+        threshold = gallery.choose_threshold(collection, EXTRAPOLATING)
+        asked = IdentifyRequest(collection=collection, probe=body.image, limit=1)
         found = await identify(pipeline, gallery, asked)
         predictions = []
         for face in found.results:
@@ -97,7 +97,7 @@ async def register(
     async with admitted(request, body, "write") as collection:
         person_id = await gallery.readers.run(subjects.choose_person_id, gallery, collection, body.userid)
         enrolment = EnrollRequest(
-            collection=collection.name,
+            collection=collection,
             person_id=person_id,
             name=body.userid,
             photos=[body.image],

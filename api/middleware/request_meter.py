@@ -9,13 +9,13 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sameface.api.metrics import Metrics
-from sameface.api.middleware.request_context import (
+from sameface.api.middleware.traceparent import read_traceparent
+from sameface.api.request_context import (
     Deadline,
     RequestContext,
     begin_request,
     context_of,
 )
-from sameface.api.middleware.traceparent import read_traceparent
 from sameface.api.traces import RequestSpan, Traces
 
 log = logging.getLogger("sameface.access")

@@ -9,7 +9,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sameface.api.errors import TimedOut, internal_error, to_problem
-from sameface.api.middleware.request_context import RequestContext, context_of
+from sameface.api.request_context import RequestContext, context_of
 from sameface.model.errors import SamefaceError
 
 log = logging.getLogger("sameface.requests")

@@ -18,10 +18,10 @@ from sameface.api.body.read_body import (
     parse_soon,
 )
 from sameface.api.errors import NotReady, Unauthorized
-from sameface.api.middleware.request_context import context_of, find_path
 from sameface.api.rekognition.bodies import Body
 from sameface.api.rekognition.errors import SignatureWrong
 from sameface.api.rekognition.signature import Signature, SignedRequest, read_signature, sign
+from sameface.api.request_context import context_of, find_path
 from sameface.model.access.key_ring import KeyRing
 from sameface.model.access.keys import REKOGNITION, find_fault, hash_secret
 from sameface.model.actor import name_route

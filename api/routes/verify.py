@@ -7,10 +7,10 @@ from fastapi import APIRouter, Depends, Request
 from sameface.api.access.caller import READ_OR_SEARCH, refuse_unseen, refuse_without
 from sameface.api.body.read_body import body_of
 from sameface.api.dependencies import ROOM, loaded
-from sameface.api.middleware.request_context import context_of
 from sameface.api.openapi import examples
 from sameface.api.openapi.bodies import document_body
 from sameface.api.openapi.responses import PHOTO_PROBLEMS, STORE_PROBLEMS, responses
+from sameface.api.request_context import context_of
 from sameface.api.schemas.verify import VerifyRequest, VerifyResponse
 from sameface.model import verify as verification
 

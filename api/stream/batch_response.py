@@ -23,7 +23,7 @@ from starlette.types import Message, Receive, Scope, Send
 from sameface.api.body.form import MAX_FIELD_BYTES
 from sameface.api.body.read_body import UploadBudget, count_photos, find_photos, parse_json, validate
 from sameface.api.errors import BodyTooLarge, TimedOut, describe_failure, internal_error
-from sameface.api.middleware.request_context import RequestContext, context_of
+from sameface.api.request_context import RequestContext, context_of
 from sameface.api.settings import Settings
 from sameface.api.stream.answers import Answers, Asked
 from sameface.api.stream.entries import Entry

@@ -2,8 +2,8 @@
 
 import logging
 
-from sameface.model.access.audit.seals import key_of
 from sameface.model.access.keys import REKOGNITION, draw_secret, hash_secret, refuse_long_grace
+from sameface.model.access.secret_key import secret_key_of
 from sameface.model.errors import SecretKeyRefused
 from sameface.model.store.access.api_key import ApiKey
 from sameface.model.store.store import Store
@@ -15,7 +15,7 @@ PURPOSE = "secrets of keys"
 
 def seal_secret(store: Store, service: str | None, secret: str) -> str | None:
     """`secret` encrypted with the store's secret key; None unless a key for `service` has to keep its own."""
-    return key_of(store).encrypt(PURPOSE, secret) if service == REKOGNITION else None
+    return secret_key_of(store).encrypt(PURPOSE, secret) if service == REKOGNITION else None
 
 
 def rotate_key(store: Store, key_id: str, grace_seconds: float) -> tuple[ApiKey, str]:
@@ -30,7 +30,7 @@ def rotate_key(store: Store, key_id: str, grace_seconds: float) -> tuple[ApiKey,
 def open_secrets(store: Store, key: ApiKey) -> tuple[str, ...]:
     """The secrets that `key` keeps, its own and the one before, unless another secret key encrypted them."""
     try:
-        secret_key = key_of(store, make=False)
+        secret_key = secret_key_of(store, make=False)
     except SecretKeyRefused as error:
         log.error("no signature can be checked: %s", error.detail)
         return ()

@@ -11,8 +11,10 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken
 
+from sameface.model.data_folder import folder_of
 from sameface.model.errors import SecretKeyRefused
 from sameface.model.files import make_private_folder, replacing
+from sameface.model.store.store import Store
 
 VARIABLE = "SAMEFACE_SECRET_KEY"
 FILE_VARIABLE = f"{VARIABLE}_FILE"
@@ -67,6 +69,14 @@ def load_secret_key(folder: Path, *, make: bool = True) -> SecretKey:
     if make and not path.exists():
         make_key(path)
     return read_key(path)
+
+
+def secret_key_of(store: Store, *, make: bool = True) -> SecretKey:
+    """The secret key that belongs to a store: of the environment, or of its data folder.
+
+    There it is made if it is missing, but not for a gallery of several machines: each would make another.
+    """
+    return load_secret_key(folder_of(store.place), make=make and isinstance(store.place, Path))
 
 
 def read_key(path: Path) -> SecretKey:

@@ -21,6 +21,7 @@ from sameface.model.commands.console.options import (
     MilvusUri,
     PrecisionFaces,
     Recognizer,
+    by_name,
     faces_in,
 )
 from sameface.model.commands.console.terminal import (
@@ -40,12 +41,7 @@ from sameface.model.photo.image import PHOTO_NAMES, read_photo
 from sameface.model.store.people.person_ids import choose_id
 from sameface.model.store.records import MAX_NAME, is_id
 
-app = typer.Typer()
-
-
-@app.callback()
-def room() -> None:
-    """Keep `enroll` a command by name although it is the only one."""
+app = typer.Typer(callback=by_name)
 
 
 PHOTOS_AT_ONCE = 16

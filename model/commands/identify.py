@@ -22,6 +22,7 @@ from sameface.model.commands.console.options import (
     MilvusUri,
     PrecisionFaces,
     Recognizer,
+    by_name,
     faces_in,
 )
 from sameface.model.commands.console.pictures import save_picture
@@ -32,14 +33,9 @@ from sameface.model.errors import CollectionNotFound, FolderRefused, SamefaceErr
 from sameface.model.gallery.identified import IdentifiedFace
 from sameface.model.identify import Identification
 from sameface.model.photo.draw import draw_faces
-from sameface.model.photo.image import PHOTO_NAMES, decode_image, read_photo
+from sameface.model.photo.image import decode_image, list_photo_files, read_photo
 
-app = typer.Typer()
-
-
-@app.callback()
-def room() -> None:
-    """Keep `identify` a command by name although it is the only one."""
+app = typer.Typer(callback=by_name)
 
 
 @app.command()
@@ -114,7 +110,7 @@ def search(
 
 def list_photos(folder: Path) -> list[Path]:
     """The photos in a folder, at any depth; raises if there are none."""
-    paths = sorted(path for path in folder.rglob("*") if PHOTO_NAMES.fullmatch(path.name))
+    paths = list_photo_files(folder)
     if not paths:
         raise FolderRefused(f"There are no photos in {folder}.")
     return paths

@@ -14,6 +14,7 @@ from sameface.model.commands.console.options import (
     InPrecision,
     PrecisionFaces,
     Recognizer,
+    by_name,
     faces_in,
 )
 from sameface.model.commands.console.terminal import (
@@ -32,12 +33,7 @@ from sameface.model.upkeep.compreface.report import ServiceReport
 from sameface.model.upkeep.compreface.rest_api import ComprefaceApi
 from sameface.model.upkeep.compreface.source import Source
 
-app = typer.Typer()
-
-
-@app.callback()
-def room() -> None:
-    """Keep `import-compreface` a command by name although it is the only one."""
+app = typer.Typer(callback=by_name)
 
 
 @app.command("import-compreface")

@@ -21,6 +21,7 @@ from sameface.model.commands.console.options import (
 )
 from sameface.model.commands.console.terminal import console, count, new_table, print_json, report_counts
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder, choose_milvus
+from sameface.model.gallery.index.search_engine import expect_kind
 from sameface.model.store.move import move_everything
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
@@ -68,7 +69,7 @@ def import_archive(
 def show_collection(collection: Collection, what: str, *, as_json: bool) -> None:
     """Print a collection with its numbers of people and faces; `what` says what was done with it."""
     if as_json:
-        print_json(CollectionDescription.of(collection))
+        print_json(CollectionDescription.of(collection, expect_kind(collection)))
         return
     counted = f"{count(collection.people, 'person', 'people')}, {count(collection.faces, 'face', 'faces')}"
     console.print(f"[green]{escape(collection.name)}[/green] {escape(what)}: {counted}.", soft_wrap=True)

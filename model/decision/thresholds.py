@@ -31,7 +31,7 @@ class Rule:
 
 
 AT_OWN_RATE = Rule()
-AT_ANY_SIZE = Rule(extrapolate=True)  # a gallery may outgrow what the data supports
+EXTRAPOLATING = Rule(extrapolate=True)  # where a refusal would help nobody: a gallery may outgrow the data
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Threshold:
     calibration: Calibration | None = None
     comparisons: float = 1.0  # single comparisons that one decision is worth
     extrapolate: bool = False
-    beyond: bool = False  # the target is lower than the calibration's data supports
+    extrapolated: bool = False  # the target is lower than the calibration's data supports
     calibration_name: str | None = None
 
     def judge(self, similarity: float) -> Judgement:
@@ -69,7 +69,7 @@ class Threshold:
             same_person,
             estimated_fmr=add_up(fmr if self.extrapolate else max(fmr, lowest), self.comparisons),
             estimated_fmr_is_bound=fmr < lowest and not self.extrapolate,
-            extrapolated=self.extrapolate and (self.beyond or fmr < lowest),
+            extrapolated=self.extrapolate and (self.extrapolated or fmr < lowest),
         )
 
 
@@ -154,8 +154,8 @@ class Thresholds:
             return Threshold(self.find_published(rule))
         rate = rule.rate or default
         fmr = share_out(rate, comparisons)
-        beyond = fmr < calibration.lowest_fmr * (1 - 1e-9)
-        if beyond and not rule.extrapolate:
+        extrapolated = fmr < calibration.lowest_fmr * (1 - 1e-9)
+        if extrapolated and not rule.extrapolate:
             lowest = add_up(calibration.lowest_fmr, comparisons)
             raise refusal(
                 f"{calibration.name} supports rates from {write_rate(round_up(lowest))} up here;"
@@ -165,7 +165,7 @@ class Thresholds:
                 calibration=calibration.name,
             )
         value = calibration.curve.similarity_at(fmr)
-        return Threshold(value, rate, calibration, comparisons, rule.extrapolate, beyond, name)
+        return Threshold(value, rate, calibration, comparisons, rule.extrapolate, extrapolated, name)
 
     def find_published(self, rule: Rule) -> float:
         """The threshold that the bundle's contract publishes, for a bundle without a calibration."""

@@ -123,6 +123,10 @@ class Gallery(Roster):
             )
         return collection
 
+    def read_collection(self, collection: str | Collection) -> Collection:
+        """The collection as it is now, if this is its name; one that a request has read stays as it is."""
+        return self.get_collection(collection) if isinstance(collection, str) else collection
+
     def get_or_create_collection(self, name: str, *, store_crops: bool = False) -> Collection:
         """The collection `name`, made with `store_crops` if it does not exist."""
         try:

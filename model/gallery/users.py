@@ -12,7 +12,7 @@ import numpy as np
 
 from sameface.model.decision.confidence import measure_confidence
 from sameface.model.decision.similarity import DIGITS
-from sameface.model.decision.thresholds import AT_ANY_SIZE
+from sameface.model.decision.thresholds import EXTRAPOLATING
 from sameface.model.errors import IdempotencyKeyReused, PersonNotFound
 from sameface.model.faces import Embedding
 from sameface.model.gallery.candidates import Candidate
@@ -141,7 +141,7 @@ def compare_with_user(
     """By face id: the confidence that a face is the user's; `faces[0]` stands in for a user without faces."""
     if not faces:
         return {}
-    threshold = gallery.thresholds.for_pair(AT_ANY_SIZE, calibration=collection.calibration)
+    threshold = gallery.thresholds.for_pair(EXTRAPOLATING, calibration=collection.calibration)
     found = gallery.get_own_embeddings(collection, [user.person_id, *(face.person_id for face in faces)])
     references = found[user.person_id] or found[faces[0].person_id]
     own = np.stack(list(references.values()))  # (faces, dimension)

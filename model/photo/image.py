@@ -49,6 +49,11 @@ class ImageLimits:
     max_decode_seconds: float = 10.0
 
 
+def list_photo_files(folder: Path) -> list[Path]:
+    """The files in a folder and its subfolders that are called as photos are, sorted."""
+    return sorted(path for path in folder.rglob("*") if PHOTO_NAMES.fullmatch(path.name))
+
+
 def read_photo(path: Path) -> bytes:
     """The content of a photo's file."""
     try:

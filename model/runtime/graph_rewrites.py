@@ -57,7 +57,7 @@ def has_quantizers(network: ModelProto) -> bool:
     return any(node.op_type == "QuantizeLinear" for node in network.graph.node)
 
 
-def halve(network: bytes) -> bytes:
+def to_fp16(network: bytes) -> bytes:
     """The graph with weights and arithmetic in half precision; input and output stay float32.
 
     A CPU without half-precision arithmetic computes in float32: there the file is smaller, but not faster.

@@ -21,6 +21,7 @@ from sameface.model.commands.console.options import (
     Groups,
     InPrecision,
     PrecisionFaces,
+    by_name,
     pipeline_for,
 )
 from sameface.model.commands.console.terminal import console, new_table, print_json, report_counts
@@ -35,15 +36,10 @@ from sameface.training.evaluation.evaluate import Evaluation, embed_data, measur
 if TYPE_CHECKING:
     from sameface.training.evaluation.report import Report
 
-app = typer.Typer()
+app = typer.Typer(callback=by_name)
 
 NOTHING = "-"
 COLOURS = {"holds": "green", "does_not_hold": "red", "cannot_say": "yellow"}
-
-
-@app.callback()
-def room() -> None:
-    """Keep `evaluate` a command by name although it is the only one."""
 
 
 @app.command()

@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from sameface.model.bundles.bundle import Bundle
-from sameface.model.commands.console.options import AsJson, Data
+from sameface.model.commands.console.options import AsJson, Data, by_name
 from sameface.model.commands.console.terminal import console, describe_bundle, print_json
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 from sameface.model.errors import BundleRefused
@@ -18,13 +18,8 @@ if TYPE_CHECKING:
     from sameface.training.export.export import Trained
 
 app = typer.Typer()
-bundle = typer.Typer(help="Make a bundle of a checkpoint.", no_args_is_help=True)
+bundle = typer.Typer(help="Make a bundle of a checkpoint.", no_args_is_help=True, callback=by_name)
 app.add_typer(bundle, name="bundle")
-
-
-@bundle.callback()
-def room() -> None:
-    """Keep `export` a command of `bundle` although it is the only one."""
 
 
 @bundle.command()

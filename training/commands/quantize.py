@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from sameface.model.bundles.bundle import Bundle, find_folder, load_bundle
-from sameface.model.commands.console.options import Aligned, AsJson, BundleName, Data, Detector
+from sameface.model.commands.console.options import Aligned, AsJson, BundleName, Data, Detector, by_name
 from sameface.model.commands.console.terminal import (
     console,
     describe_bundle,
@@ -27,12 +27,7 @@ from sameface.training.export.bundle_folder import refuse_taken
 from sameface.training.export.quantize import Comparison, quantize_bundle
 from sameface.training.export.quantize_photos import Cut, read_photos
 
-app = typer.Typer()
-
-
-@app.callback()
-def room() -> None:
-    """Keep `quantize` a command by name although it is the only one."""
+app = typer.Typer(callback=by_name)
 
 
 @app.command()

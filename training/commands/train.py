@@ -8,19 +8,14 @@ import typer
 from rich.logging import RichHandler
 from rich.markup import escape
 
-from sameface.model.commands.console.options import AsJson, Data
+from sameface.model.commands.console.options import AsJson, Data, by_name
 from sameface.model.commands.console.terminal import console, print_json, screen
 from sameface.model.data_folder import DEFAULT_DATA, DataFolder
 
 if TYPE_CHECKING:
     from sameface.training.loop.train import Outcome
 
-app = typer.Typer()
-
-
-@app.callback()
-def room() -> None:
-    """Keep `train` a command by name although it is the only one."""
+app = typer.Typer(callback=by_name)
 
 
 @app.command("train")

@@ -12,7 +12,7 @@ from sameface.model.errors import SamefaceError
 from sameface.model.faces import Keys, Pixels
 from sameface.model.observer import Progress
 from sameface.model.parallel import work_through
-from sameface.model.photo.image import PHOTO_NAMES, read_photo
+from sameface.model.photo.image import list_photo_files, read_photo
 from sameface.model.runtime.device import available_cores
 from sameface.training.errors import DatasetRefused
 from sameface.training.export.variants import spread
@@ -69,7 +69,7 @@ def list_pictures(folder: Path) -> list[Path]:
     """The pictures in a folder and its subfolders, sorted."""
     if not folder.is_dir():
         raise DatasetRefused(f"{folder} is no folder of photos.")
-    paths = sorted(path for path in folder.rglob("*") if PHOTO_NAMES.fullmatch(path.name))
+    paths = list_photo_files(folder)
     refuse_few(folder, len(paths), len(paths))
     return paths
 

@@ -19,7 +19,7 @@ from sameface.model.measurement.errors import PairsRefused
 from sameface.model.measurement.lfw_pairs import Pair, PairAccuracy, measure_accuracy, read_pairs
 from sameface.model.observer import ignore_progress
 from sameface.model.photo.embed import open_embedder
-from sameface.model.photo.image import PHOTO_NAMES
+from sameface.model.photo.image import list_photo_files
 from sameface.model.runtime import graph_rewrites
 from sameface.training.data.face_set import decode_crop
 from sameface.training.export.int8_search import round_network
@@ -52,7 +52,7 @@ def plan_trial(pairs_file: Path, images: Path, calibration: Path | None, max_los
 
 def list_crops(folder: Path) -> list[Path]:
     """The images in a folder and its subfolders."""
-    crops = sorted(path for path in folder.rglob("*") if PHOTO_NAMES.fullmatch(path.name))
+    crops = list_photo_files(folder)
     if not crops:
         raise BundleRefused(f"{folder} has no crops to calibrate with.")
     return crops
@@ -99,10 +99,10 @@ def record_accuracy(measured: PairAccuracy) -> dict[str, Any]:
     }
 
 
-def halve(bundle: Bundle, target: Path, _trial: Trial) -> None:
+def to_fp16(bundle: Bundle, target: Path, _trial: Trial) -> None:
     """Convert the bundle's graph to half precision."""
     with quietly():
-        target.write_bytes(graph_rewrites.halve(bundle.path.read_bytes()))
+        target.write_bytes(graph_rewrites.to_fp16(bundle.path.read_bytes()))
 
 
 def quantise(bundle: Bundle, target: Path, trial: Trial) -> None:
@@ -114,7 +114,7 @@ def quantise(bundle: Bundle, target: Path, trial: Trial) -> None:
     onnx.save(rounded.network, target)
 
 
-VARIANTS: dict[str, Callable[[Bundle, Path, Trial], None]] = {"fp16": halve, "int8": quantise}
+VARIANTS: dict[str, Callable[[Bundle, Path, Trial], None]] = {"fp16": to_fp16, "int8": quantise}
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from sameface.api.dependencies import ROOM, Gallery, Pipeline
 from sameface.model.enroll import EnrollRequest, enroll
 from sameface.model.gallery import subjects
 from sameface.model.store.records import FaceOwner
-from sameface.model.verify import compare_with_face
+from sameface.model.verify import CompareRequest, compare
 
 router = SlashRouter(prefix=f"{PREFIX}/recognition/faces")
 
@@ -34,7 +34,7 @@ async def add_face(
         pipeline,
         gallery,
         EnrollRequest(
-            collection=collection.name,
+            collection=collection,
             person_id=person_id,
             name=subject,
             photos=[body.file],
@@ -103,8 +103,8 @@ async def verify_face(
     owner, known = await gallery.readers.run(subjects.find_face, gallery, collection, image_id)
     found = await find_faces(pipeline, body.file, options)
     probes = list_embeddings(pipeline, found)
-    compared = compare_with_face(pipeline, gallery, collection, known, probes, owner)
-    matches = describe_matches(found, options, *compared)
+    asked = CompareRequest(known=known, probes=probes, collection=collection, owner=owner)
+    matches = describe_matches(found, options, compare(pipeline, gallery, asked))
     return describe_result([match | {"subject": owner.label} for match in matches], options, pipeline)
 
 

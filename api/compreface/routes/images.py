@@ -6,7 +6,7 @@ from sameface.api.access.caller import refuse_without
 from sameface.api.compreface.access import SEARCH, Collection, find_collection, find_service
 from sameface.api.compreface.router import PREFIX, SlashRouter
 from sameface.api.dependencies import Gallery
-from sameface.api.middleware.request_context import context_of
+from sameface.api.request_context import context_of
 from sameface.model.gallery import subjects
 
 router = SlashRouter(prefix=f"{PREFIX}/recognition/faces")

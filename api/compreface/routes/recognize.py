@@ -19,7 +19,7 @@ from sameface.api.compreface.embeddings import accept_all, describe_ranks
 from sameface.api.compreface.options import Chosen, Options, read_options
 from sameface.api.compreface.router import PREFIX, SlashRouter
 from sameface.api.dependencies import ROOM, Gallery, Pipeline
-from sameface.model.decision.thresholds import AT_ANY_SIZE
+from sameface.model.decision.thresholds import EXTRAPOLATING
 from sameface.model.errors import SamefaceError
 from sameface.model.faces import Embedding
 from sameface.model.gallery import subjects
@@ -28,7 +28,7 @@ from sameface.model.gallery.probes import Probes
 from sameface.model.identify import SearchOptions, identify_many
 from sameface.model.pipeline import Pipeline as LoadedPipeline
 from sameface.model.store.records import Collection as StoredCollection
-from sameface.model.verify import compare_with_face
+from sameface.model.verify import CompareRequest, compare
 
 router = SlashRouter(prefix=f"{PREFIX}/recognition", dependencies=[SEARCH])
 
@@ -73,8 +73,8 @@ async def verify_embeddings(
     """Compare embeddings with one face of a subject, most similar first."""
     owner, known = await gallery.readers.run(subjects.find_face, gallery, collection, image_id)
     probes = accept_all(gallery.bundle, body.embeddings)
-    compared = compare_with_face(pipeline, gallery, collection, known, probes, owner)
-    return describe_ranks(body.embeddings, *compared)
+    asked = CompareRequest(known=known, probes=probes, collection=collection, owner=owner)
+    return describe_ranks(body.embeddings, compare(pipeline, gallery, asked))
 
 
 async def search(
@@ -85,8 +85,8 @@ async def search(
     options: Options,
 ) -> list[list[dict[str, Any]]]:
     """For each probe the most similar subjects with their similarities."""
-    threshold = gallery.choose_threshold(collection, AT_ANY_SIZE)
-    wanted = SearchOptions(collection=collection.name, limit=options.prediction_count)
+    threshold = gallery.choose_threshold(collection, EXTRAPOLATING)
+    wanted = SearchOptions(collection=collection, limit=options.prediction_count)
     answers = []
     identified = await identify_many(pipeline, gallery, Probes.of(probes), wanted)
     for found in identified.by_probe():

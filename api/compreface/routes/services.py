@@ -20,7 +20,7 @@ from sameface.api.compreface.embeddings import accept_all, describe_ranks
 from sameface.api.compreface.options import read_options
 from sameface.api.compreface.router import PREFIX, SlashRouter
 from sameface.api.dependencies import ROOM, Gallery, Pipeline
-from sameface.model.verify import compare_with_face
+from sameface.model.verify import CompareRequest, compare
 
 router = SlashRouter(prefix=PREFIX)
 
@@ -53,8 +53,8 @@ async def verify(
     source = await find_only_face(pipeline, body.source_image, options)
     target = await find_faces(pipeline, body.target_image, options)
     [known], probes = list_embeddings(pipeline, source), list_embeddings(pipeline, target)
-    compared = compare_with_face(pipeline, gallery, collection, known, probes)
-    matches = describe_matches(target, options, *compared)
+    asked = CompareRequest(known=known, probes=probes, collection=collection)
+    matches = describe_matches(target, options, compare(pipeline, gallery, asked))
     shown = describe_face(source.faces[0], options, source.timings_ms)
     return describe_result([{"source_image_face": shown, "face_matches": matches}], options, pipeline)
 
@@ -68,8 +68,8 @@ async def verify_embeddings(
 ) -> dict[str, Any]:
     """Compare embeddings with another one, most similar first."""
     known, *probes = accept_all(gallery.bundle, [body.source, *body.targets])
-    compared = compare_with_face(pipeline, gallery, collection, known, probes)
-    return describe_ranks(body.targets, *compared)
+    asked = CompareRequest(known=known, probes=probes, collection=collection)
+    return describe_ranks(body.targets, compare(pipeline, gallery, asked))
 
 
 @router.get("/config")

@@ -10,7 +10,7 @@ from sameface.api.rekognition.answers import describe_detail, describe_seen, des
 from sameface.api.rekognition.bodies import OnePhoto, TwoPhotos
 from sameface.api.rekognition.operation import OperationRouter
 from sameface.api.rekognition.photos import find_faces, measure
-from sameface.model.verify import compare_with_face
+from sameface.model.verify import CompareRequest, compare
 
 router = OperationRouter()
 
@@ -34,10 +34,11 @@ async def compare_faces(
     source = await find_faces(pipeline, asked.source_image, asked.quality_filter)
     target = await find_faces(pipeline, asked.target_image, asked.quality_filter)
     known, *_ = source.embeddings
-    threshold, similarities = compare_with_face(pipeline, gallery, None, known, target.embeddings)
+    compared = compare(pipeline, gallery, CompareRequest(known=known, probes=target.embeddings))
     matches, others = [], []
-    for face, similarity in zip(target.faces, similarities, strict=True):
-        shown, confidence = describe_detail(face, target.size), describe_similarity(threshold, similarity)
+    for face, similarity in zip(target.faces, compared.similarities, strict=True):
+        shown = describe_detail(face, target.size)
+        confidence = describe_similarity(compared.threshold, similarity)
         if confidence >= asked.similarity_threshold:
             matches.append({"Similarity": confidence, "Face": shown})
         else:

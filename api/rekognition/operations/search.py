@@ -16,7 +16,7 @@ from sameface.api.rekognition.answers import (
 from sameface.api.rekognition.bodies import MOST_FACES, FaceToSearch, PhotoOfUser, PhotoToSearch
 from sameface.api.rekognition.operation import OperationRouter
 from sameface.api.rekognition.photos import find_faces
-from sameface.model.decision.thresholds import AT_ANY_SIZE
+from sameface.model.decision.thresholds import EXTRAPOLATING
 from sameface.model.faces import Embedding
 from sameface.model.gallery import subjects, users
 from sameface.model.gallery.gallery import Gallery as OpenGallery
@@ -76,9 +76,9 @@ async def search_users_by_image(
     """Look for the users who are similar to the largest face of a photo."""
     collection = await gallery.readers.run(gallery.get_collection, asked.collection_id)
     found = await find_faces(pipeline, asked.image, asked.quality_filter, "all")
-    threshold = gallery.choose_threshold(collection, AT_ANY_SIZE)
+    threshold = gallery.choose_threshold(collection, EXTRAPOLATING)
     # Faces without a user are people, too, and may be more similar: as many as can be are looked at.
-    request = IdentifyRequest(collection=collection.name, probe=found.embeddings[0], limit=MOST_FACES)
+    request = IdentifyRequest(collection=collection, probe=found.embeddings[0], limit=MOST_FACES)
     [result] = (await identify(pipeline, gallery, request)).results
     matches = []
     for candidate in result.candidates:
@@ -104,9 +104,9 @@ async def find_similar(
     lowest: float,
 ) -> list[dict[str, Any]]:
     """Up to `limit` faces whose similarity to the probe is at least `lowest` percent, most similar first."""
-    request = IdentifyRequest(collection=collection.name, probe=probe, limit=limit)
+    request = IdentifyRequest(collection=collection, probe=probe, limit=limit)
     [result] = (await identify(pipeline, gallery, request)).results
-    threshold = gallery.choose_threshold(collection, AT_ANY_SIZE)
+    threshold = gallery.choose_threshold(collection, EXTRAPOLATING)
     near = [
         candidate
         for candidate in result.candidates

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from sameface.model.access.audit.check_audit import Checker, Line, Verdict, read_lines
-from sameface.model.access.audit.seals import PURPOSE, key_of, seal_audit
-from sameface.model.access.secret_key import SecretKey, load_secret_key
+from sameface.model.access.audit.seals import PURPOSE, seal_audit
+from sameface.model.access.secret_key import SecretKey, load_secret_key, secret_key_of
 from sameface.model.errors import AuditRefused
 from sameface.model.files import replacing
 from sameface.model.store.access.audit import write_compactly
@@ -20,7 +20,7 @@ def export_audit(store: Store, path: Path) -> int:
     """Seal the audit and write all of it into a file that only its owner may read; returns its entries."""
     if not store.read_only:
         seal_audit(store)
-    key, entries, last = key_of(store), 0, None
+    key, entries, last = secret_key_of(store), 0, None
     try:
         with store.frozen(), replacing(path, private=True) as file:
             for line in read_lines(store):

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from sameface.model.access.audit.seals import PURPOSE, key_of
-from sameface.model.access.secret_key import SecretKey
+from sameface.model.access.audit.seals import PURPOSE
+from sameface.model.access.secret_key import SecretKey, secret_key_of
 from sameface.model.store.access.audit import FIRST, hash_entry, write_compactly
 from sameface.model.store.access.seals import Heads
 from sameface.model.store.store import Store
@@ -110,7 +110,7 @@ class Checker:
 def check_audit(store: Store) -> Verdict:
     """Check the audit of a store, in one snapshot, so that servers may write meanwhile."""
     with store.frozen():
-        checker = Checker(lambda: key_of(store, make=False))
+        checker = Checker(lambda: secret_key_of(store, make=False))
         checker.read(read_lines(store))
         heads = store.seals.heads()
         for chain, head in heads.items():

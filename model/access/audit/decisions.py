@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from sameface.model.access.audit.seals import cut_audit, key_of, seal_audit
+from sameface.model.access.audit.seals import cut_audit, seal_audit
+from sameface.model.access.secret_key import secret_key_of
 from sameface.model.errors import AlreadyExists
 from sameface.model.observer import SILENT, Observer
 from sameface.model.store.access.audit import Columns
@@ -34,7 +35,7 @@ class Decisions:
     """
 
     def __init__(self, store: Store, days: int, observer: Observer = SILENT) -> None:
-        key_of(store)  # a key that is refused keeps the server from starting, instead of from sealing
+        secret_key_of(store)  # a key that is refused keeps the server from starting, instead of from sealing
         self._store = store
         self._days = days
         self._observer = observer

@@ -18,6 +18,7 @@ from sameface.model.commands.console.options import (
     Groups,
     InPrecision,
     PrecisionFaces,
+    by_name,
     pipeline_for,
 )
 from sameface.model.commands.console.terminal import console, new_table, print_json, report_counts
@@ -37,12 +38,7 @@ from sameface.model.measurement.labelled_photos import (
     read_labelled,
 )
 
-app = typer.Typer()
-
-
-@app.callback()
-def room() -> None:
-    """Keep `calibrate` a command by name although it is the only one."""
+app = typer.Typer(callback=by_name)
 
 
 @app.command()

@@ -69,6 +69,10 @@ Aligned = Annotated[bool, typer.Option("--aligned", help="The pictures are align
 Groups = Annotated[Path | None, typer.Option(help="A CSV of identity,group: error rates for each group.")]
 
 
+def by_name() -> None:
+    """The callback of a Typer with a single command, which is called by its name all the same."""
+
+
 def faces_in(
     folder: DataFolder,
     recognizer: Path | None,

@@ -7,6 +7,7 @@ from sameface.model.bundles.bundle import Bundle
 from sameface.model.data_folder import MilvusAddress
 from sameface.model.errors import IndexRefused
 from sameface.model.faces import Floats
+from sameface.model.gallery.index.faiss.candidates import choose_kind
 from sameface.model.gallery.index.faiss.collection_indexes import open_indexes
 from sameface.model.gallery.index.hits import Hits
 from sameface.model.store.records import Collection
@@ -53,6 +54,11 @@ def open_engine(store: Store, device: str, milvus: MilvusAddress | None, bundle:
     if milvus is None:
         return open_indexes(store, device)
     return open_milvus(store, milvus, bundle.identity, bundle.contract.dimension or 0)
+
+
+def expect_kind(collection: Collection, milvus: MilvusAddress | None = None) -> str:
+    """How a collection is searched where no engine is open: by Milvus, or by FAISS on a CPU."""
+    return "milvus" if milvus else choose_kind(collection.faces, "cpu")
 
 
 def open_milvus(store: Store, address: MilvusAddress, identity: str, dimension: int) -> "MilvusEngine":

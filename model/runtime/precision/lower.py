@@ -3,7 +3,7 @@
 from sameface.model.bundles.bundle import Bundle
 from sameface.model.errors import PrecisionUnavailable
 from sameface.model.faces import Floats, Pixels
-from sameface.model.runtime.graph_rewrites import halve
+from sameface.model.runtime.graph_rewrites import to_fp16
 from sameface.model.runtime.precision.proof import LEAST_COSINE, Agreement, Proof, compare_embeddings
 from sameface.model.runtime.session import Session
 from sameface.model.runtime.variants import WORTHWHILE, Variant, time_sessions
@@ -13,7 +13,7 @@ def lower(exact: Variant, precision: str) -> Variant:
     """The variant's network in bf16 on OpenVINO, or its graph converted to fp16."""
     if precision == "bf16":
         return Variant(exact.network, "openvino", precision)
-    return Variant(halve(exact.network), precision=precision)
+    return Variant(to_fp16(exact.network), precision=precision)
 
 
 def try_lower(

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from sameface.model.decision.thresholds import AT_ANY_SIZE
+from sameface.model.decision.thresholds import EXTRAPOLATING
 from tests.api.keys import add_key, bearer, store_of
 from tests.api.rekognition.conftest import Signer
 from tests.pictures import draw_photo, draw_speck, encode, photo_of
@@ -77,7 +77,7 @@ def test_people_of_the_native_routes_are_users(signer: Signer, native: httpx.Cli
 def test_eighty_is_where_the_native_route_says_match(signer: Signer, native: httpx.Client) -> None:
     signer.index(ADA)
     gallery = signer.client.app.state.gallery
-    threshold = gallery.choose_threshold(gallery.get_collection(signer.collection), AT_ANY_SIZE)
+    threshold = gallery.choose_threshold(gallery.get_collection(signer.collection), EXTRAPOLATING)
     for noise in (1, 2, 3):
         probe = photo_of(1, noise=noise)
         [face] = native.post("/identify", files={"image": probe}).json()["results"]

@@ -197,43 +197,6 @@ def test_oddities_are_noticed_within_a_block(client: httpx.Client, staff: str) -
     assert codes[2] == [("embedding_normalised", None)]
 
 
-def near(direction: np.ndarray, similarity: float) -> np.ndarray:
-    """A unit embedding of this similarity to another."""
-    [aside] = random_units(1, DIMENSION, 8)
-    aside = aside - (aside @ direction) * direction
-    return similarity * direction + np.sqrt(1 - similarity**2) * aside / np.linalg.norm(aside)
-
-
-def test_of_several_faces_of_another_person_the_closest_is_warned_of(
-    client: httpx.Client, staff: str
-) -> None:
-    [new] = random_units(1, DIMENSION, 6)
-    answers = send(
-        client,
-        f"{staff}/people/batch",
-        to_line("1", person_id="ada", embedding=near(new, 0.95))
-        + to_line("2", person_id="ada", embedding=near(new, 0.7))
-        + to_line("3", person_id="eve", embedding=new),
-    )
-    [warning] = answers[2]["warnings"]
-    assert (warning["person_id"], warning["similarity"]) == ("ada", pytest.approx(0.95, abs=1e-5))
-
-
-def test_a_face_of_the_same_block_is_warned_of_if_the_gallery_has_a_weaker_one(
-    client: httpx.Client, staff: str
-) -> None:
-    [new] = random_units(1, DIMENSION, 6)
-    send(client, f"{staff}/people/batch", to_line("0", person_id="ada", embedding=near(new, 0.7)))
-    answers = send(
-        client,
-        f"{staff}/people/batch",
-        to_line("1", person_id="ada", embedding=near(new, 0.95))
-        + to_line("2", person_id="eve", embedding=new),
-    )
-    [warning] = answers[1]["warnings"]
-    assert (warning["person_id"], warning["similarity"]) == ("ada", pytest.approx(0.95, abs=1e-5))
-
-
 # Retries.
 
 
@@ -250,16 +213,6 @@ def test_a_retry_gets_the_first_answers_and_enrols_nobody_twice(client: httpx.Cl
     [refused] = send(client, f"{staff}/people/batch", other, headers=key)
     assert refused["error"]["code"] == "idempotency_key_reused"
     assert client.get(staff).json()["faces"] == 30
-
-
-def test_an_id_twice_under_one_key_is_one_enrolment(client: httpx.Client, staff: str) -> None:
-    one, two = people(2)
-    other = to_line("0", person_id="other", embedding=random_units(1, DIMENSION, 9)[0])
-    headers = {"Idempotency-Key": "tuesday"}
-    answers = send(client, f"{staff}/people/batch", one + one + other + two, headers=headers)
-    assert answers[0] == answers[1]
-    assert answers[2]["error"]["code"] == "idempotency_key_reused"
-    assert client.get(staff).json()["faces"] == 2
 
 
 @pytest.mark.sqlite

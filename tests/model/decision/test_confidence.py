@@ -7,7 +7,7 @@ import pytest
 from sameface.model.bundles.bundle import load_bundle
 from sameface.model.decision.calibration_files import Calibrations
 from sameface.model.decision.confidence import measure_confidence, to_confidence, to_rarity
-from sameface.model.decision.thresholds import AT_ANY_SIZE, Threshold, Thresholds
+from sameface.model.decision.thresholds import EXTRAPOLATING, Threshold, Thresholds
 from tests.model.calibrated import calibrate_bundle
 from tests.networks import build_recogniser
 
@@ -21,10 +21,10 @@ def thresholds(tmp_path_factory: pytest.TempPathFactory) -> list[Threshold]:
     calibrate_bundle(build_recogniser(folder))
     found = Thresholds(Calibrations(load_bundle(folder)), target_fmr=1e-3, target_fpir=0.05)
     galleries = [
-        found.for_gallery(AT_ANY_SIZE, people=people, faces=2 * people, fusion="max")
+        found.for_gallery(EXTRAPOLATING, people=people, faces=2 * people, fusion="max")
         for people in (1, 10_000)
     ]
-    return [found.for_pair(AT_ANY_SIZE), *galleries]
+    return [found.for_pair(EXTRAPOLATING), *galleries]
 
 
 @pytest.mark.parametrize("at_target", FAMILIES.values(), ids=FAMILIES)

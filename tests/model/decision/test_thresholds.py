@@ -46,7 +46,7 @@ def in_gallery(thresholds: Thresholds, people: int, rate: float | None = None, *
 def test_the_callers_threshold_comes_first(plain: Thresholds, calibrated: Thresholds, value: float) -> None:
     assert plain.for_pair(Rule(threshold=value)).value == value
     chosen = calibrated.for_pair(Rule(threshold=value))
-    assert (chosen.value, chosen.target, chosen.beyond) == (value, None, False)
+    assert (chosen.value, chosen.target, chosen.extrapolated) == (value, None, False)
     assert chosen.judge(0.3).estimated_fmr == pytest.approx(calibrated.calibrations.default.curve.fmr_at(0.3))
 
 
@@ -74,17 +74,17 @@ def test_a_rate_gives_the_threshold_that_keeps_it(calibrated: Thresholds) -> Non
         chosen = calibrated.for_pair(Rule(rate=rate))
         assert (chosen.value, chosen.target) == (curve.similarity_at(rate), rate)
         assert chosen.calibration_name == "tiny-recogniser/drawn"
-        assert not chosen.beyond
+        assert not chosen.extrapolated
     assert calibrated.for_pair(Rule()).target == 1e-3
 
 
 def test_a_rate_is_refused_exactly_below_what_the_data_supports(calibrated: Thresholds) -> None:
-    assert not calibrated.for_pair(Rule(rate=LOWEST)).beyond
+    assert not calibrated.for_pair(Rule(rate=LOWEST)).extrapolated
     with pytest.raises(FmrNotSupported) as refused:
         calibrated.for_pair(Rule(rate=LOWEST * 0.999))
     assert refused.value.facts["lowest_supported"] == pytest.approx(LOWEST)
     allowed = calibrated.for_pair(Rule(rate=LOWEST * 0.999, extrapolate=True))
-    assert allowed.beyond
+    assert allowed.extrapolated
     assert allowed.judge(-1).extrapolated
 
 
@@ -114,7 +114,7 @@ def test_the_threshold_rises_with_the_gallery_and_the_rate_stays(calibrated: Thr
     assert values == sorted(set(values))
     for people, threshold in zip((1, 10, 100), chosen, strict=False):
         assert add_up(curve.fmr_at(threshold.value), people) == pytest.approx(0.1, rel=0.01)
-    assert [threshold.beyond for threshold in chosen] == [False, False, False, True, True]
+    assert [threshold.extrapolated for threshold in chosen] == [False, False, False, True, True]
 
 
 def test_the_fusion_and_the_faces_of_people_count(calibrated: Thresholds) -> None:

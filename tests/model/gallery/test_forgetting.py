@@ -11,7 +11,7 @@ from sameface.model.bundles.bundle import Bundle, load_bundle
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.gallery.index.faiss import candidates as candidates_module
 from sameface.model.gallery.index.faiss import collection_indexes as indexes_module
-from sameface.model.gallery.index.faiss import held as held_module
+from sameface.model.gallery.index.faiss import loaded_index as loaded_module
 from sameface.model.gallery.index.faiss.collection_indexes import open_indexes
 from sameface.model.gallery.roster import Roster
 from sameface.model.store.databases import sqlite_database
@@ -32,7 +32,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three hundred faces are many: they are searched by codes, and saved."""
     monkeypatch.setattr(indexes_module, "FORGET_SECONDS", 0.1)
     monkeypatch.setattr(sqlite_database, "SCRUB_SECONDS", 0.1)
-    monkeypatch.setattr(held_module, "SAVE_CHANGES", 20)
+    monkeypatch.setattr(loaded_module, "SAVE_CHANGES", 20)
     monkeypatch.setattr(candidates_module, "EXACT_ROWS", 200)
 
 

@@ -14,7 +14,7 @@ import pytest
 from sameface.model.data_folder import GalleryPlace
 from sameface.model.errors import CollectionNotFound
 from sameface.model.gallery.index.faiss import candidates as candidates_module
-from sameface.model.gallery.index.faiss import held as held_module
+from sameface.model.gallery.index.faiss import loaded_index as loaded_module
 from sameface.model.gallery.index.faiss.collection_indexes import open_indexes
 from sameface.model.store import changes as changes_module
 from sameface.model.store.drafts import drafting, list_drafts, open_draft
@@ -32,7 +32,7 @@ BINDING = Binding(bundle="tiny", identity="abc", dimension=DIMENSION)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three hundred faces are many: they are searched by codes, saved, and read in several blocks."""
     monkeypatch.setattr(candidates_module, "EXACT_ROWS", 200)
-    monkeypatch.setattr(held_module, "SAVE_CHANGES", 20)
+    monkeypatch.setattr(loaded_module, "SAVE_CHANGES", 20)
     monkeypatch.setattr(changes_module, "ROWS_AT_ONCE", 70)
 
 

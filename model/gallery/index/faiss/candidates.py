@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sameface.model.errors import DeviceUnavailable
 from sameface.model.faces import Floats
-from sameface.model.gallery.index.faiss.embedding_rows import EmbeddingRows
+from sameface.model.gallery.index.embedding_rows import EmbeddingRows
 
 # Read when FAISS is loaded: otherwise its threads spin between searches, on cores that requests need.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -16,7 +16,7 @@ from sameface.model.files import exclusive_lock, make_private_folder
 from sameface.model.gallery.index.faiss.candidates import choose_kind
 from sameface.model.gallery.index.faiss.face_index import FaceIndex
 from sameface.model.gallery.index.faiss.follower import Follower
-from sameface.model.gallery.index.faiss.held import Held
+from sameface.model.gallery.index.faiss.loaded_index import LoadedIndex
 from sameface.model.gallery.index.faiss.snapshot import (
     FOLDER,
     SnapshotRefused,
@@ -43,7 +43,7 @@ class CollectionIndexes:
         self.device = device
         self._store = store
         self._folder = folder
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, LoadedIndex] = {}
         self._lock = threading.RLock()
         self._upkeep = ThreadPoolExecutor(1, thread_name_prefix="sameface-upkeep")
         self._forgetting: threading.Thread | None = None
@@ -143,7 +143,7 @@ class CollectionIndexes:
             if key in now:
                 self._save_last(held, now[key])
 
-    def save(self, held: Held, *, wait: bool = False) -> None:
+    def save(self, held: LoadedIndex, *, wait: bool = False) -> None:
         """Write a snapshot, unless another process has written one as new, or is writing and not `wait`."""
         if self._store.read_only:
             return
@@ -158,7 +158,7 @@ class CollectionIndexes:
                 path.unlink(missing_ok=True)
         held.saved = saved  # changes during the write are not in the file
 
-    def load(self, collection: Collection) -> Held | None:
+    def load(self, collection: Collection) -> LoadedIndex | None:
         """The index from its snapshot, caught up; None if there is no snapshot. Raises if it is not sound."""
         path = self.path_of(collection)
         if not path.exists():
@@ -172,13 +172,13 @@ class CollectionIndexes:
         except ChangesCompacted:
             raise SnapshotRefused("the changes since it are no longer kept") from None
         self._compare(collection, index, newest)
-        return Held(collection, index, saved)
+        return LoadedIndex(collection, index, saved)
 
-    def build(self, collection: Collection) -> Held:
+    def build(self, collection: Collection) -> LoadedIndex:
         """A new index from the store alone, caught up."""
         index = FaceIndex(collection.dimension, self.device)
         index.follow(collection.revision, partial(self._store.changes.since, collection))
-        return Held(collection, index, 0)
+        return LoadedIndex(collection, index, 0)
 
     def renew(self, collection: Collection) -> None:
         """Replace the snapshot by one that is built from the store alone."""
@@ -201,7 +201,7 @@ class CollectionIndexes:
             "dimension": collection.dimension,
         }
 
-    def _open(self, collection: Collection) -> Held:
+    def _open(self, collection: Collection) -> LoadedIndex:
         """The index from its snapshot if that is sound, else an empty one, which follows every change."""
         held = None
         try:
@@ -210,9 +210,9 @@ class CollectionIndexes:
             if not self._store.read_only:
                 self.path_of(collection).unlink(missing_ok=True)
             log.warning("the snapshot of %s is not used, the store is read: %s", collection.name, reason)
-        return held or Held(collection, FaceIndex(collection.dimension, self.device), 0)
+        return held or LoadedIndex(collection, FaceIndex(collection.dimension, self.device), 0)
 
-    def _catch_up(self, held: Held, collection: Collection) -> Held:
+    def _catch_up(self, held: LoadedIndex, collection: Collection) -> LoadedIndex:
         """Follow to the collection's revision. An index that fails is dropped, unless the store is away:
         it then stays as of the last whole block. One whose changes are no longer kept is replaced."""
         if held.index.sequence >= collection.revision:
@@ -237,7 +237,7 @@ class CollectionIndexes:
         if held != self._store.changes.find_faces(collection, held.faces):
             raise SnapshotRefused("its faces are not those of the store")
 
-    def _tend(self, held: Held) -> None:
+    def _tend(self, held: LoadedIndex) -> None:
         """Rebuild the index if needed and save it, on the upkeep thread, while searches go on."""
         try:
             if held.index.needs_rebuilding:
@@ -272,7 +272,7 @@ class CollectionIndexes:
                 log.warning("snapshots may hold deleted faces, and changes be kept, for longer: %s", reason)
             pause = max(FORGET_SECONDS, (time.monotonic() - began) / FORGET_SHARE)
 
-    def _renew_or_delete(self, held: Held | None, collection: Collection) -> None:
+    def _renew_or_delete(self, held: LoadedIndex | None, collection: Collection) -> None:
         """Write a snapshot anew; without the index, or if it cannot be written, delete it."""
         try:
             if held:
@@ -284,7 +284,7 @@ class CollectionIndexes:
         with self._writing(path, wait=True):
             path.unlink(missing_ok=True)
 
-    def _save_last(self, held: Held, collection: Collection) -> None:
+    def _save_last(self, held: LoadedIndex, collection: Collection) -> None:
         """Save an index before the process ends, if a restart would miss it; a failure is only logged."""
         try:
             held = self._catch_up(held, collection)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameface.model.faces import Floats
+from sameface.model.gallery.index.embedding_rows import EmbeddingRows
 from sameface.model.gallery.index.faiss.candidates import (
     OUTGROWN,
     Faiss,
@@ -18,11 +19,10 @@ from sameface.model.gallery.index.faiss.candidates import (
     prefer_matrix_products,
     rank_candidates,
 )
-from sameface.model.gallery.index.faiss.embedding_rows import EmbeddingRows
-from sameface.model.gallery.index.faiss.person_means import PersonMeans
 from sameface.model.gallery.index.faiss.shared_cores import CORES
 from sameface.model.gallery.index.faiss.shared_lock import SharedLock
 from sameface.model.gallery.index.hits import Hits
+from sameface.model.gallery.index.person_means import PersonMeans
 from sameface.model.store.records import FaceChanges
 
 DEAD_SHARE = 0.1  # of the rows that may be dead before the index is rebuilt

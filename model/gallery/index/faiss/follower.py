@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 
-from sameface.model.gallery.index.faiss.held import Held
+from sameface.model.gallery.index.faiss.loaded_index import LoadedIndex
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 
@@ -24,9 +24,9 @@ class Follower:
     def __init__(
         self,
         store: Store,
-        held: Mapping[int, Held],
+        held: Mapping[int, LoadedIndex],
         upkeep: ThreadPoolExecutor,
-        catch_up: Callable[[Held, Collection], object],
+        catch_up: Callable[[LoadedIndex, Collection], object],
     ) -> None:
         self.name = secrets.token_hex(8)
         self._store = store
@@ -65,7 +65,7 @@ class Follower:
             while self._store.followers.compact(collection):
                 log.info("changes of %s that everybody has are deleted", collection.name)
 
-    def _catch_up_early(self, held: Held) -> None:
+    def _catch_up_early(self, held: LoadedIndex) -> None:
         held.called = False
         try:
             revision = self._store.changes.latest(held.collection)

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameface.model.files import make_private_folder, replacing
+from sameface.model.gallery.index.embedding_rows import EmbeddingRows
 from sameface.model.gallery.index.faiss.candidates import read_faiss_index, write_faiss_index
-from sameface.model.gallery.index.faiss.embedding_rows import EmbeddingRows
 from sameface.model.gallery.index.faiss.face_index import FaceIndex
 from sameface.model.store.records import FaceBlock
 

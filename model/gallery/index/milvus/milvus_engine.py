@@ -13,9 +13,8 @@ import numpy as np
 from sameface.model.data_folder import MilvusAddress
 from sameface.model.errors import IndexUnavailable, InvalidArgument, SamefaceError
 from sameface.model.faces import Floats, Keys
+from sameface.model.gallery.index.embedding_rows import EmbeddingRows
 from sameface.model.gallery.index.faiss.candidates import rank_candidates
-from sameface.model.gallery.index.faiss.embedding_rows import EmbeddingRows
-from sameface.model.gallery.index.faiss.person_means import PersonMeans
 from sameface.model.gallery.index.hits import Hits, best_of_each
 from sameface.model.gallery.index.milvus.faces_in_milvus import (
     MOST_HITS,
@@ -25,6 +24,7 @@ from sameface.model.gallery.index.milvus.faces_in_milvus import (
 )
 from sameface.model.gallery.index.milvus.feeder import LEASE_SECONDS, TRUST_SECONDS, Feeder
 from sameface.model.gallery.index.milvus.tail import Tail
+from sameface.model.gallery.index.person_means import PersonMeans
 from sameface.model.store.changes import ChangesCompacted
 from sameface.model.store.records import Collection, FaceBlock, Feed
 from sameface.model.store.store import Store

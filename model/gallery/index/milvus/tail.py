@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from sameface.model.faces import Floats
-from sameface.model.gallery.index.faiss.embedding_rows import EmbeddingRows
+from sameface.model.gallery.index.embedding_rows import EmbeddingRows
 from sameface.model.gallery.index.faiss.face_index import FaceIndex
 from sameface.model.gallery.index.hits import Hits
 from sameface.model.store.records import FaceChanges

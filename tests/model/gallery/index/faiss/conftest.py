@@ -8,7 +8,7 @@ import pytest
 
 from sameface.model.gallery.index.faiss import candidates as candidates_module
 from sameface.model.gallery.index.faiss import face_index as index_module
-from sameface.model.gallery.index.faiss import held as held_module
+from sameface.model.gallery.index.faiss import loaded_index as loaded_module
 from sameface.model.store.records import Collection
 from sameface.model.store.store import Store
 from tests.model.gallery.index.faiss.staff import BINDING, DIMENSION
@@ -27,7 +27,7 @@ def staff(store: Store, monkeypatch: pytest.MonkeyPatch) -> Collection:
     """A collection of 300 people, large enough for codes and snapshots."""
     monkeypatch.setattr(candidates_module, "EXACT_ROWS", 200)
     monkeypatch.setattr(index_module, "DEAD_ROWS", 10)
-    monkeypatch.setattr(held_module, "SAVE_CHANGES", 20)
+    monkeypatch.setattr(loaded_module, "SAVE_CHANGES", 20)
     staff, _ = store.collections.create("staff", BINDING)
     embeddings = people_like(300, 1, DIMENSION)
     store.people.enroll(staff, [newcomer(f"p{number}", faces) for number, faces in enumerate(embeddings)])

@@ -10,7 +10,7 @@ SAVE_SHARE = 0.1  # of the faces that may change before a new snapshot is writte
 
 
 @dataclass(slots=True, eq=False)
-class Held:
+class LoadedIndex:
     """An index in memory, and the state of its snapshot."""
 
     collection: Collection

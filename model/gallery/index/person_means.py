@@ -3,7 +3,7 @@
 import numpy as np
 
 from sameface.model.faces import Keys
-from sameface.model.gallery.index.faiss.embedding_rows import EmbeddingRows
+from sameface.model.gallery.index.embedding_rows import EmbeddingRows
 from sameface.model.store.records import FaceBlock
 
 
