@@ -58,6 +58,7 @@ PrecisionFaces = Annotated[
     typer.Option(
         "--precision-faces",
         envvar="SAMEFACE_PRECISION_FACES",
+        show_envvar=False,  # too long for the column of a narrow terminal
         help="Folder of aligned crops that prove a lower precision; drawn faces.",
     ),
 ]
