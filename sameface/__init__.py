@@ -8,8 +8,12 @@
 Every name is imported on its first use: importing the package loads neither networks nor their engines.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+# ONNX Runtime tells Microsoft what it runs, from the moment it is loaded, unless this is set before.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
     from sameface.batches import BatchEnrolled, BatchFailed, BatchIdentified, EnrollEntry

@@ -1,6 +1,7 @@
 """`sameface.open()`: what only it does, or does in its own way; the rest is in tests/faces."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,33 @@ def faces(data: Path, tmp_path: Path) -> Iterator[sameface.Faces]:
 def test_many_photos_wait_for_each_other(faces: sameface.Faces) -> None:
     enrolled = faces.collection("staff").enroll("ada", [photo_of(1, noise=n) for n in range(1, 60)])
     assert len(enrolled.faces) == 59
+
+
+def test_opening_and_verifying_calls_nobody_and_leaves_nothing_at_home(data: Path, tmp_path: Path) -> None:
+    """As they come, OpenVINO tells Google and ONNX Runtime tells Microsoft, each with an id kept at home."""
+    script = """
+import sys
+calls = []
+watched = ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.posix_spawn")
+sys.addaudithook(lambda name, given: name in watched and calls.append((name, given)))
+import sameface
+home, recognizer, detector, photo = sys.argv[1:]
+with sameface.open(home + "/data", recognizer=recognizer, detector=detector) as faces:
+    assert faces.verify(photo, photo).same_person
+print(calls)
+"""
+    (tmp_path / "photo").write_bytes(photo_of(1))
+    home, models = tmp_path / "home", data / "models"
+    home.mkdir()
+    words = [home, models / "recogniser", models / "detector", tmp_path / "photo"]
+    silencing = ("CI", "ORT_DISABLE_TELEMETRY")
+    environment = {name: value for name, value in os.environ.items() if name not in silencing}
+    environment["HOME"] = str(home)
+    said = subprocess.run(
+        [sys.executable, "-c", script, *words], env=environment, check=True, capture_output=True, text=True
+    )
+    assert said.stdout == "[]\n"
+    assert [path.name for path in home.iterdir()] == ["data"]
 
 
 def test_a_precision_is_proved_on_the_faces_that_were_given(tmp_path: Path) -> None:

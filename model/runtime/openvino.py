@@ -1,8 +1,10 @@
 """Runs a network on OpenVINO, where that is installed and measures faster."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from sameface.model.errors import PrecisionUnavailable
 from sameface.model.faces import Floats
@@ -13,6 +15,7 @@ ONE_THREAD = {
     "PERFORMANCE_HINT": "LATENCY",
     "ENABLE_CPU_PINNING": False,  # the threads of several sessions would all be tied to the first core
 }
+REPORTER = "openvino_telemetry"  # tells Google Analytics of each import, unless it is missing
 HINTS = {"exact": "f32", "bf16": "bf16"}  # given always: by default outputs would depend on the machine
 
 
@@ -24,11 +27,20 @@ def find_version() -> str | None:
         return None
 
 
+def open_core() -> Any:
+    """OpenVINO's `Core`. The module is imported late, as it is optional, and must not report that."""
+    silenced = sys.modules.setdefault(REPORTER, None) is None  # type: ignore[arg-type]
+    try:
+        import openvino
+    finally:
+        if silenced:
+            sys.modules.pop(REPORTER, None)
+    return openvino.Core()
+
+
 def list_capabilities() -> list[str]:
     """What OpenVINO can compute in on this CPU, such as FP32, INT8 and BF16."""
-    import openvino  # imported here: it is optional, and takes a second
-
-    return list(openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"))
+    return list(open_core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"))
 
 
 class OpenVinoSession:
@@ -37,9 +49,7 @@ class OpenVinoSession:
     provider = "OpenVINO"
 
     def __init__(self, network: bytes | Path, precision: str = "exact") -> None:
-        import openvino
-
-        core, hint = openvino.Core(), HINTS[precision]
+        core, hint = open_core(), HINTS[precision]
         source = network if isinstance(network, bytes) else network.read_bytes()
         options = {**ONE_THREAD, "INFERENCE_PRECISION_HINT": hint}
         compiled = core.compile_model(core.read_model(source, b""), "CPU", options)
