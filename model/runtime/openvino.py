@@ -6,6 +6,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sameface.model.errors import PrecisionUnavailable
 from sameface.model.faces import Floats
 
@@ -44,7 +46,10 @@ def list_capabilities() -> list[str]:
 
 
 class OpenVinoSession:
-    """A network on OpenVINO, in the precision `exact` or `bf16`."""
+    """A network on OpenVINO, in the precision `exact` or `bf16`.
+
+    It is compiled for one image: compiled for any number of them, SFace takes a third longer in bf16.
+    """
 
     provider = "OpenVINO"
 
@@ -52,7 +57,11 @@ class OpenVinoSession:
         core, hint = open_core(), HINTS[precision]
         source = network if isinstance(network, bytes) else network.read_bytes()
         options = {**ONE_THREAD, "INFERENCE_PRECISION_HINT": hint}
-        compiled = core.compile_model(core.read_model(source, b""), "CPU", options)
+        model = core.read_model(source, b"")
+        shape = model.inputs[0].get_partial_shape()
+        shape[0] = 1
+        model.reshape(shape)
+        compiled = core.compile_model(model, "CPU", options)
         given = compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
         if given != hint:  # it computes in f32 without a word where the CPU lacks what it was asked for
             raise PrecisionUnavailable(f"OpenVINO was asked for {hint} and computes in {given}.")
@@ -61,6 +70,12 @@ class OpenVinoSession:
         self.output_names: list[str] = [output.get_any_name() for output in compiled.outputs]
 
     def run(self, outputs: Sequence[str] | None, feed: Mapping[str, Floats]) -> list[Floats]:
-        """One forward pass; the results are copies, which the next pass does not overwrite."""
-        results = self._request.infer(dict(feed), share_inputs=True)
-        return [results[name].copy() for name in outputs or self.output_names]
+        """One forward pass per image; the results are copies, which the next pass does not overwrite."""
+        names = outputs or self.output_names
+        passes = [self._run_one(names, image[np.newaxis]) for image in feed[self.input_name]]
+        return [np.concatenate(parts) for parts in zip(*passes, strict=True)]
+
+    def _run_one(self, names: Sequence[str], image: Floats) -> list[Floats]:
+        """The outputs for a batch of one image."""
+        results = self._request.infer({self.input_name: image}, share_inputs=True)
+        return [results[name] for name in names]

@@ -29,7 +29,7 @@ from sameface.model.runtime.variants import WORTHWHILE, Variant, compare_outputs
 
 log = logging.getLogger("sameface.session")
 
-PREPARATION = 5  # incremented when a rewrite changes, so that graphs cached before are not used
+PREPARATION = 6  # incremented when a rewrite or a session changes, so that older cached graphs are not used
 PARITY = 1e-4  # largest difference, relative to the largest output
 LOCK = "preparing.lock"  # held by the process that prepares a graph of the cache
 
