@@ -27,7 +27,7 @@ from sameface.api.server.worker_processes import Supervisor
 from sameface.api.settings import PREFIX, Settings
 from sameface.model.access.secret_key import FILE_VARIABLE, VARIABLE
 from sameface.model.errors import CannotServe
-from sameface.model.runtime.memory import use_few_arenas
+from sameface.model.runtime.memory import keep_what_is_loaded, use_few_arenas
 from sameface.model.store.access.keys import peek_keys
 
 log = logging.getLogger("sameface")
@@ -90,7 +90,9 @@ def run_server(
     def on_loaded(application: FastAPI) -> None:
         if application.state.failure:
             server.should_exit = True
-        elif announced and not server.should_exit:  # a server that was stopped meanwhile listens no more
+            return
+        keep_what_is_loaded()
+        if announced and not server.should_exit:  # a server that was stopped meanwhile listens no more
             announce(application, listener, certificate, as_json)
 
     application = create_app(settings, on_loaded)

@@ -1,6 +1,7 @@
-"""Keeps glibc's allocator from holding memory that nobody uses; other libcs need no asking."""
+"""Memory of a process that lives long: glibc is to return what nobody uses, other libcs need no asking."""
 
 import ctypes
+import gc
 import sys
 from contextlib import suppress
 
@@ -20,6 +21,15 @@ def use_few_arenas() -> None:
 def return_freed_memory() -> None:
     """Return freed memory to the system."""
     ask_glibc("malloc_trim", 0)
+
+
+def keep_what_is_loaded() -> None:
+    """Have the garbage collector pass over everything there is now: it lives as long as the process.
+
+    Looking through it again and again, for what requests leave behind, took a batch a twelfth of its time.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def ask_glibc(function: str, *arguments: int) -> None:

@@ -1,4 +1,4 @@
-"""What a server's threads free is used by the others, and returned."""
+"""What threads free is used by the others and returned, and what stays is looked at once."""
 
 import subprocess
 import sys
@@ -31,3 +31,24 @@ def test_threads_share_two_arenas(kind: str) -> None:
     )
     arenas = ran.stderr.count("Arena ")
     assert arenas <= 2 if kind == "few" else arenas > 2
+
+
+FREEZE = """
+import gc, weakref
+from sameface.model.runtime.memory import keep_what_is_loaded
+class Thing: pass
+def make():
+    thing = Thing()
+    thing.itself = thing
+    return weakref.ref(thing)
+before = make()
+keep_what_is_loaded()
+after = make()
+gc.collect()
+print(before() is None, after() is None, gc.get_freeze_count() > 10_000)
+"""
+
+
+def test_what_is_loaded_is_passed_over_and_what_comes_later_is_collected() -> None:
+    ran = subprocess.run([sys.executable, "-c", FREEZE], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["True", "True", "True"]
