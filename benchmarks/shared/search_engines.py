@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Protocol
 
+import psycopg
+
 from benchmarks.rivals.milvus_client import MilvusAlone
 from benchmarks.rivals.milvus_server import MilvusServer
 from benchmarks.rivals.pgvector import Pgvector
@@ -53,7 +55,7 @@ class Sameface:
     ) -> None:
         where = "PostgreSQL" if database else "SQLite"
         self.name = f"sameface on {'Milvus' if server else 'FAISS'}, {where}"
-        self._server = server
+        self._server, self._database = server, database
         self._before = self._resident()
         milvus = MilvusAddress(server.uri) if server else None
         folder.mkdir(parents=True)
@@ -71,7 +73,13 @@ class Sameface:
         self._gallery.enroll(self._people, newcomers)
 
     def finish(self) -> None:
-        """Return once Milvus has everybody, or FAISS's index was rebuilt for this size."""
+        """Return once Milvus has everybody, or FAISS's index was rebuilt for this size.
+
+        PostgreSQL vacuums by itself, some minutes later: until then who reads a new page must write it, too.
+        """
+        if self._database:
+            with psycopg.connect(self._database, autocommit=True) as connection:
+                connection.execute("VACUUM ANALYZE")
         people = self._gallery.get_collection("people")
         if not self._server:
             self._gallery.indexes.warm_up([people])
