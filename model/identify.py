@@ -153,8 +153,6 @@ def search_faces(
     stopwatch: Stopwatch,
 ) -> SearchOutcome:
     """Search all faces of the probes, those in `photos` too, at one revision of the collection."""
-    collection = gallery.read_collection(options.collection)
-    threshold = gallery.choose_threshold(collection, options.rule, options.fusion)
     reasons = {place: faces for place, faces in photos.items() if isinstance(faces, SamefaceError)}
     shown = [
         (place, face)
@@ -164,9 +162,10 @@ def search_faces(
     ]
     places, faces, embeddings, normalised = line_up(probes, shown)
     with stopwatch.stage("search"):
-        candidates = gallery.search(
-            collection, embeddings, options.limit, options.fusion, exact=options.exact
+        collection, candidates = gallery.search_newest(
+            options.collection, embeddings, options.limit, options.fusion, exact=options.exact
         )
+    threshold = gallery.choose_threshold(collection, options.rule, options.fusion)
     closest = candidates.closest()
     for similarity in closest[~np.isnan(closest)].tolist():
         stopwatch.observer.similarity("identify", similarity)

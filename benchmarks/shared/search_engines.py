@@ -90,7 +90,7 @@ class Sameface:
 
     def find(self, probes: Floats, limit: int) -> list[list[str]]:
         """The people nearest to each probe."""
-        found = self._gallery.search(self._gallery.get_collection("people"), probes, limit)
+        _, found = self._gallery.search_newest("people", probes, limit)
         return [[each.person_id for each in candidates] for candidates in found.by_probe()]
 
     def forget(self, person: str) -> None:

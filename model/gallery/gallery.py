@@ -21,6 +21,7 @@ from sameface.model.runtime.device import available_cores
 from sameface.model.store.records import (
     Binding,
     Collection,
+    CollectionState,
     NewPerson,
     RememberedResponse,
     refuse_invalid_id,
@@ -63,6 +64,8 @@ class Gallery(Roster):
         self.decisions: Decisions | None = None  # of a server, which keeps them in the audit
         self._indexes: SearchEngine | None = None
         self._owners: dict[int, KnownOwners] = {}
+        # By name: the collection as it was searched last, and whether it was the same the time before.
+        self._searched: dict[str, tuple[Collection, bool]] = {}
 
     @property
     def indexes(self) -> SearchEngine:
@@ -139,6 +142,7 @@ class Gallery(Roster):
         self.store.collections.delete(name)
         self.indexes.forget_deleted()
         self._owners.clear()
+        self._searched.clear()
 
     def _forget_snapshot(self, collection: Collection) -> None:  # noqa: ARG002
         """Start the background work that removes deleted faces from files or from Milvus."""
@@ -176,17 +180,51 @@ class Gallery(Roster):
         Everybody can be found who was enrolled when the collection was read, and nobody who is deleted. If
         it is to be `exact`, every face is compared in full, in large collections too.
         """
+        return self._search_and_look(collection, probes, limit, fusion, exact=exact)[1]
+
+    def search_newest(
+        self,
+        collection: str | Collection,
+        probes: Floats,
+        limit: int,
+        fusion: str = "max",
+        *,
+        exact: bool = False,
+    ) -> tuple[Collection, Candidates]:
+        """The collection as it is now, if this is its name, and for each probe up to `limit` of its people.
+
+        One that did not change between the last two searches is not read first: whether it has changed since
+        is read with the names of the people who were found. If it has, it is searched again.
+        """
+        options: tuple[Floats, int, str] = (probes, limit, fusion)
+        if isinstance(collection, Collection):
+            return collection, self.search(collection, *options, exact=exact)
+        last, steady = self._searched.get(collection, (None, False))
+        if last and steady:
+            state, candidates = self._search_and_look(last, *options, exact=exact)
+            if state == last.state:
+                return last, candidates
+        newest = self.get_collection(collection)
+        self._searched[collection] = newest, last is not None and newest.state == last.state
+        return newest, self.search(newest, *options, exact=exact)
+
+    def _search_and_look(
+        self, collection: Collection, probes: Floats, limit: int, fusion: str, *, exact: bool
+    ) -> tuple[CollectionState | None, Candidates]:
+        """The collection's state when people were named, and the candidates of each probe."""
         if not len(probes):
-            return Candidates.none()
+            return None, Candidates.none()
         most = min(limit, collection.people)  # a search for more than there are would compare everything
         hits = self.indexes.search(collection, probes, most, fusion, exact=exact)
-        return Candidates.of(hits, self._get_owners(collection).find(hits.faces.ravel().tolist()))
+        state, owners = self._get_owners(collection).find(hits.faces.ravel().tolist())
+        return state, Candidates.of(hits, owners)
 
     def _get_owners(self, collection: Collection) -> KnownOwners:
         """The owners of the collection's faces; those of collections that were deleted are dropped."""
         if collection.key not in self._owners:
             kept = self.store.collections.all_keys()
             self._owners = {key: owners for key, owners in self._owners.items() if key in kept}
+            self._searched = {name: each for name, each in self._searched.items() if each[0].key in kept}
         return self._owners.setdefault(collection.key, KnownOwners(self.store, collection))
 
     def choose_threshold(self, collection: Collection, rule: Rule, fusion: str = "max") -> Threshold:

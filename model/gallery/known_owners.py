@@ -4,7 +4,7 @@ import threading
 from collections.abc import Sequence
 
 from sameface.model.store.changes import ChangesCompacted
-from sameface.model.store.records import Collection, FaceOwner
+from sameface.model.store.records import Collection, CollectionState, FaceOwner
 from sameface.model.store.store import Store
 
 MOST_KNOWN = 250_000  # faces of one collection, some 75 MB
@@ -23,24 +23,25 @@ class KnownOwners:
         self._owners: dict[int, FaceOwner] = {}
         self._lock = threading.Lock()
 
-    def find(self, faces: Sequence[int]) -> list[FaceOwner | None]:
-        """The owner of each face key as the store has it now; None for -1 and for a face that is deleted.
+    def find(self, faces: Sequence[int]) -> tuple[CollectionState | None, list[FaceOwner | None]]:
+        """The collection's state, and the owner of each face key, as the store has them now.
 
-        The store is asked for the collection's revision and for owners that are not known at once, so every
-        change is seen that was committed before this call; and again for those that have changed since.
+        The owner is None for -1 and for a face that is deleted, the state if the collection is deleted. The
+        store is asked for both at once, so every change is seen that was committed before this call; and
+        again for owners that have changed since.
         """
         unasked = {face for face in faces if face >= 0}
         found: dict[int, FaceOwner] = {}
         unknown = {face for face in unasked if face not in self._owners}
         while True:
-            revision, owners = self._store.lookups.owners_of(self._collection, unknown)
+            state, owners = self._store.lookups.owners_of(self._collection, unknown)
             unasked -= unknown
             found |= owners
             with self._lock:
-                self._keep(revision, owners)
+                self._keep(state.revision if state else 0, owners)
                 unknown = {face for face in unasked if face not in self._owners}
                 if not unknown:
-                    return [found.get(face) or self._owners.get(face) for face in faces]
+                    return state, [found.get(face) or self._owners.get(face) for face in faces]
 
     def _keep(self, revision: int, owners: dict[int, FaceOwner]) -> None:
         """Follow the changes up to `revision`; keep `owners` as of then, unless later ones were followed."""

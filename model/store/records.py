@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -89,6 +89,15 @@ class Binding:
         return [name for name in names if getattr(self, name) != getattr(other, name)]
 
 
+class CollectionState(NamedTuple):
+    """What may change of a collection as long as it has its key; one that is replaced gets another name."""
+
+    name: str
+    revision: int
+    people: int
+    faces: int
+
+
 @dataclass(frozen=True, slots=True)
 class Collection:
     """People that are searched together, all embedded by one recogniser, as of one revision."""
@@ -108,6 +117,11 @@ class Collection:
     draft: str | None = None  # a draft's purpose; None: not a draft
     reviewers: int = 0  # people who must confirm a match
     compacted: int = 0  # changes up to this number are no longer kept
+
+    @property
+    def state(self) -> CollectionState:
+        """What may have changed since."""
+        return CollectionState(self.name, self.revision, self.people, self.faces)
 
     @property
     def binding(self) -> Binding:

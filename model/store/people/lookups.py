@@ -8,7 +8,7 @@ from sameface.model.errors import FaceNotFound
 from sameface.model.store.databases.database import Database
 from sameface.model.store.databases.one_of import OneOf
 from sameface.model.store.databases.tables import collections, faces, people
-from sameface.model.store.records import Collection, FaceOwner
+from sameface.model.store.records import Collection, CollectionState, FaceOwner
 
 LABEL = func.coalesce(func.nullif(people.c.name, ""), people.c.person_id)  # who has no name goes by the id
 FACES_OF_COLLECTION = select(people.c.person_id, people.c.name, faces.c.face_id, faces.c.crop).join(
@@ -16,10 +16,12 @@ FACES_OF_COLLECTION = select(people.c.person_id, people.c.name, faces.c.face_id,
 )
 
 
+STATE = [collections.c[name] for name in CollectionState._fields]
+
 # Built once: every search runs this query, and SQLAlchemy takes longer to build it than SQLite to run it.
 # A row per face, or one without a face.
 OWNERS_OF_FACES = (
-    select(collections.c.revision, faces.c.key, people.c.person_id, people.c.name, faces.c.face_id)
+    select(*STATE, faces.c.key, people.c.person_id, people.c.name, faces.c.face_id)
     .select_from(collections)
     .join(faces, OneOf(faces.c.key, "keys"), isouter=True)
     .join(people, people.c.key == faces.c.person, isouter=True)
@@ -44,16 +46,19 @@ class Lookups:
                     return str(person_id)
         return None
 
-    def owners_of(self, collection: Collection, face_keys: Iterable[int]) -> tuple[int, dict[int, FaceOwner]]:
-        """The collection's revision, and as of that the person and face id of each face key.
+    def owners_of(
+        self, collection: Collection, face_keys: Iterable[int]
+    ) -> tuple[CollectionState | None, dict[int, FaceOwner]]:
+        """The collection's state, and as of that the person and face id of each face key.
 
-        Faces that are deleted are left out; the revision of a collection that is deleted is 0.
+        Faces that are deleted are left out; the state of a collection that is deleted is None.
         """
         with self._database.statement() as connection:
             wanted = {"of": collection.key, "keys": face_keys}
             rows = connection.execute(OWNERS_OF_FACES, wanted).all()
-        owners = {key: FaceOwner(*owner) for _, key, *owner in rows if key is not None}
-        return rows[0].revision if rows else 0, owners
+        state = CollectionState(*rows[0][: len(STATE)]) if rows else None
+        found = (row[len(STATE) :] for row in rows)
+        return state, {key: FaceOwner(*owner) for key, *owner in found if key is not None}
 
     def names(self, collection: Collection) -> list[str]:
         """What everybody of a collection is called, in order; who has no name goes by the id."""

@@ -10,7 +10,7 @@ from sameface.model.bundles.bundle import Bundle
 from sameface.model.gallery import known_owners
 from sameface.model.gallery.gallery import Gallery
 from sameface.model.store.people.lookups import Lookups
-from sameface.model.store.records import Collection, FaceOwner
+from sameface.model.store.records import Collection, CollectionState, FaceOwner
 from tests.model.people import newcomer, random_units
 from tests.networks import DIMENSION
 from tests.postgres_server import gallery_in
@@ -35,7 +35,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     keys: list[int] = []
     owners_of = Lookups.owners_of
 
-    def watch(lookups: Lookups, collection: Collection, faces: set[int]) -> tuple[int, dict[int, FaceOwner]]:
+    def watch(
+        lookups: Lookups, collection: Collection, faces: set[int]
+    ) -> tuple[CollectionState | None, dict[int, FaceOwner]]:
         keys.extend(faces)
         return owners_of(lookups, collection, faces)
 
@@ -92,7 +94,7 @@ def test_nobody_is_found_in_a_collection_that_was_deleted_and_known(gallery: Gal
     staff = gallery.get_collection("staff")
     owners = gallery._get_owners(staff)
     gallery.store.collections.delete("staff")
-    assert owners.find([1, 3, 5]) == [None, None, None]
+    assert owners.find([1, 3, 5]) == (None, [None, None, None])
 
 
 def test_a_name_that_was_read_before_a_change_does_not_stay(
@@ -105,7 +107,7 @@ def test_a_name_that_was_read_before_a_change_does_not_stay(
 
     def read_and_wait(
         lookups: Lookups, collection: Collection, faces: set[int]
-    ) -> tuple[int, dict[int, FaceOwner]]:
+    ) -> tuple[CollectionState | None, dict[int, FaceOwner]]:
         found = owners_of(lookups, collection, faces)
         late.set()
         renamed.wait(10)
@@ -122,12 +124,12 @@ def test_a_name_that_was_read_before_a_change_does_not_stay(
     renamed.set()
     first.join()
     second.join()
-    assert [owner.name for owner in owners.find([3]) if owner] == ["New"]
+    assert [owner.name for owner in owners.find([3])[1] if owner] == ["New"]
 
 
 def test_memory_holds_no_more_than_a_limit(gallery: Gallery, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known_owners, "MOST_KNOWN", 2)
     owners = gallery._get_owners(gallery.get_collection("staff"))
-    assert None not in owners.find([1, 2, 3, 4, 5])
+    assert None not in owners.find([1, 2, 3, 4, 5])[1]
     owners.find([6])
     assert len(owners._owners) == 1
