@@ -162,14 +162,18 @@ def test_streams_leave_a_part_of_the_room_to_others(serve) -> None:
 
 def test_streams_that_wait_for_each_others_room_come_to_an_end(serve) -> None:
     with serve(max_upload_bytes=3_000_000, request_seconds=3) as client, ExitStack() as opened:
-        staff = make_collection(client)
-        streams = [opened.enter_context(open_stream(client, f"{staff}/identify/batch")) for _ in range(3)]
+        staff, uploads = make_collection(client), client.app.state.uploads
+        streams = []
+        while len(streams) < 3:
+            before = uploads.in_batches
+            streams.append(opened.enter_context(open_stream(client, f"{staff}/identify/batch")))
+            wait_for(lambda before=before: uploads.in_batches > before)  # the server has begun to read it
         for _ in range(4):
             for stream in streams:
                 send_chunk(stream, b"x" * 300_000)
         for stream in streams:
             read_until(stream, b'"error"')
-        wait_for(lambda: client.app.state.uploads.taken == 0)
+        wait_for(lambda: uploads.taken == 0)
 
 
 def test_lines_of_all_streams_are_parsed_on_one_thread(client: httpx.Client, staff: str) -> None:
@@ -292,7 +296,7 @@ def test_a_defect_ends_the_stream_with_a_line(
     with serve() as client:
         staff = make_collection(client)
         [good] = random_units(1, DIMENSION, 4)
-        monkeypatch.setattr(client.app.state.gallery, "search", lambda *_, **__: 1 / 0)
+        monkeypatch.setattr(client.app.state.gallery, "search_newest", lambda *_, **__: 1 / 0)
         [answer] = send(client, f"{staff}/identify/batch", to_line("1", embedding=good))
         assert (answer["id"], answer["error"]["code"]) == (None, "internal")
         assert "ZeroDivisionError" in caplog.text

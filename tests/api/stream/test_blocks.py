@@ -44,14 +44,14 @@ def test_what_was_answered_before_a_failure_is_sent_and_what_comes_after_is_drop
     with serve() as client:
         staff = make_collection(client)
         gallery = client.app.state.gallery
-        rows, search = random_units(9, DIMENSION, 3), gallery.search
+        rows, search = random_units(9, DIMENSION, 3), gallery.search_newest
 
         def fail_for_the_third(collection: object, probes: Floats, *given: object, **named: object) -> object:
             if np.allclose(probes[0], rows[2], atol=1e-6):
                 raise RuntimeError("a defect")
             return search(collection, probes, *given, **named)
 
-        monkeypatch.setattr(gallery, "search", fail_for_the_third)
+        monkeypatch.setattr(gallery, "search_newest", fail_for_the_third)
         lines = [to_line(str(number), embedding=row) for number, row in enumerate(rows)]
         answers = send(client, f"{staff}/identify/batch", b"".join(lines))
         assert [each["id"] for each in answers] == ["0", "1", None]
@@ -94,8 +94,8 @@ def test_batches_that_wait_for_room_in_the_audit_leave_the_search_threads_to_oth
             record(entries)
 
         monkeypatch.setattr(gallery.store.audit, "record", write_later)
-        search, searched = gallery.search, []
-        monkeypatch.setattr(gallery, "search", lambda *a, **b: searched.append(1) or search(*a, **b))
+        search, searched = gallery.search_newest, []
+        monkeypatch.setattr(gallery, "search_newest", lambda *a, **b: searched.append(1) or search(*a, **b))
         lines = b"".join(
             to_line(str(n), embedding=row) for n, row in enumerate(random_units(8, DIMENSION, 3))
         )
