@@ -223,8 +223,9 @@ class Gallery(Roster):
         """The owners of the collection's faces; those of collections that were deleted are dropped."""
         if collection.key not in self._owners:
             kept = self.store.collections.all_keys()
-            self._owners = {key: owners for key, owners in self._owners.items() if key in kept}
-            self._searched = {name: each for name, each in self._searched.items() if each[0].key in kept}
+            owners, searched = list(self._owners.items()), list(self._searched.items())  # others add to them
+            self._owners = {key: each for key, each in owners if key in kept}
+            self._searched = {name: each for name, each in searched if each[0].key in kept}
         return self._owners.setdefault(collection.key, KnownOwners(self.store, collection))
 
     def choose_threshold(self, collection: Collection, rule: Rule, fusion: str = "max") -> Threshold:
