@@ -163,16 +163,13 @@ def test_streams_leave_a_part_of_the_room_to_others(serve) -> None:
 def test_streams_that_wait_for_each_others_room_come_to_an_end(serve) -> None:
     with serve(max_upload_bytes=3_000_000, request_seconds=3) as client, ExitStack() as opened:
         staff, uploads = make_collection(client), client.app.state.uploads
-        streams = []
-        while len(streams) < 3:
-            before = uploads.in_batches
-            streams.append(opened.enter_context(open_stream(client, f"{staff}/identify/batch")))
-            wait_for(lambda before=before: uploads.in_batches > before)  # the server has begun to read it
+        batches = [opened.enter_context(open_stream(client, f"{staff}/identify/batch")) for _ in range(3)]
+        wait_for(lambda: uploads.in_batches == 3 * streams.IDLE_BYTES)  # all are being read
         for _ in range(4):
-            for stream in streams:
-                send_chunk(stream, b"x" * 300_000)
-        for stream in streams:
-            read_until(stream, b'"error"')
+            for batch in batches:
+                send_chunk(batch, b"x" * 300_000)
+        for batch in batches:
+            read_until(batch, b'"error"')
         wait_for(lambda: uploads.taken == 0)
 
 
