@@ -26,8 +26,8 @@ def return_freed_memory() -> None:
 def keep_what_is_loaded() -> None:
     """Have the garbage collector pass over everything there is now: it lives as long as the process.
 
-    Looking through it again and again, for what requests leave behind, took batches of embeddings 8 % of their
-    time; verifications show no difference.
+    Looking through it again and again, for what requests leave behind, took batches of embeddings 8 % of
+    their time; verifications show no difference.
     """
     gc.collect()
     gc.freeze()
